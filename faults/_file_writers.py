@@ -10,7 +10,7 @@ import numpy as np
 import seqloom as sl
 from faults._story import Writer, digest, do_nothing
 from seqloom.errors import MissingFileError
-from seqloom.io.plink._export import copy_all
+from seqloom.io.plink._export import copy_whole_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -186,7 +186,7 @@ def _before_transpose(place: Path) -> None:
 
 def _transpose(place: Path) -> None:
     with sl.io.open_bed(place.parent / "source.bed") as bed:
-        copy_all(bed, place / "x.bed", major=None, on_progress=_ignore_progress)
+        copy_whole_set(bed, place / "x.bed", major=None, on_progress=_ignore_progress)
 
 
 def _ignore_progress(done: int, total: int) -> None:

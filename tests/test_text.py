@@ -3,26 +3,26 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from seqloom._text import escape_controls, parse_decimal, parse_integer
+from seqloom._text import parse_decimal, parse_integer, printable
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
 
 @given(ANY_TEXT)
 def test_printable_text_contains_no_control_characters(text):
-    assert escape_controls(text).isprintable()
-    assert escape_controls(text, lines=True).replace("\n", "").isprintable()
+    assert printable(text).isprintable()
+    assert printable(text, lines=True).replace("\n", "").isprintable()
 
 
 @given(ANY_TEXT)
 def test_escaped_text_is_not_escaped_again(text):
-    assert escape_controls(escape_controls(text)) == escape_controls(text)
+    assert printable(printable(text)) == printable(text)
 
 
 @given(ANY_TEXT)
 def test_printable_characters_are_unchanged(text):
     kept = "".join(filter(str.isprintable, text))
-    assert escape_controls(kept) == kept
+    assert printable(kept) == kept
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_printable_characters_are_unchanged(text):
     ],
 )
 def test_characters_are_escaped_like_in_python(text, shown):
-    assert escape_controls(text) == shown
+    assert printable(text) == shown
 
 
 def test_numbers_are_parsed_from_the_digits_0_to_9():

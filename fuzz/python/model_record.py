@@ -13,7 +13,7 @@ import numpy as np
 from hostile import run, scratch
 
 import seqloom as sl
-from seqloom.record._array import TYPES
+from seqloom.record._array import DTYPES_BY_NAME
 from seqloom.record._facts import checksum
 from seqloom.record._source import hash_bytes
 
@@ -60,7 +60,7 @@ def _as_json(data: bytes) -> bytes:
 
 def _as_sealed_json(data: bytes) -> bytes:
     """Return a document of one array with a valid checksum and an arbitrary shape."""
-    kind = [*TYPES][data[0] % len(TYPES)] if data else "U8"
+    kind = [*DTYPES_BY_NAME][data[0] % len(DTYPES_BY_NAME)] if data else "U8"
     shape, numbers = [*data[1:3]], data[3:]
     own = checksum(kind, shape, hash_bytes(np.frombuffer(numbers, np.uint8)))
     facts = {"format": 1, "checksum": "xxh3-64-mib", "sums": {"a": own}}

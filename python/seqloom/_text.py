@@ -14,7 +14,7 @@ MAX_EXAMPLES = 3
 _FIRST_ESCAPED_BYTE, _LAST_ESCAPED_BYTE = 0xDC80, 0xDCFF
 
 
-def escape_controls(text: object, *, lines: bool = False) -> str:
+def printable(text: object, *, lines: bool = False) -> str:
     """Escape control characters for a terminal, like Python's ``repr``."""
     # The function escapes control characters (such as ESC), marks of text direction,
     # unpaired surrogates and, unless `lines` is True, line breaks. A byte that is not

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 import warnings
 
-from seqloom._text import escape_controls
+from seqloom._text import printable
 
 
 class SeqloomError(Exception):
@@ -58,7 +58,7 @@ class SeqloomError(Exception):
 
     def __str__(self) -> str:
         # `KeyError.__str__` would add quotation marks around the message.
-        return escape_controls(Exception.__str__(self))
+        return printable(Exception.__str__(self))
 
 
 class ArgumentError(SeqloomError, ValueError):
@@ -292,7 +292,7 @@ class WorkerError(SeqloomError, RuntimeError):
 
     def __str__(self) -> str:
         # Keep line breaks, because the message may contain the traceback of a worker.
-        return escape_controls(Exception.__str__(self), lines=True)
+        return printable(Exception.__str__(self), lines=True)
 
 
 def __getattr__(name: str) -> type[AlphabetError]:

@@ -95,7 +95,7 @@ def test_a_file_of_every_recorder_and_precision_is_read(suffix, name):
 
 @pytest.mark.parametrize("name", PRECISION_OF_NAME)
 def test_the_current_version_writes_the_same_bytes(name):
-    path = GOLDEN_FOLDER / f"version_{_facts.VERSION}_{name}.safetensors"
+    path = GOLDEN_FOLDER / f"version_{_facts.FORMAT_VERSION}_{name}.safetensors"
     written = sl.record.Safetensors(precision=PRECISION_OF_NAME[name]).to_bytes(a_record())
     assert written == path.read_bytes()
 
@@ -111,6 +111,6 @@ def test_a_corrupt_file_without_a_format_version_is_an_error(tmp_path):
 if __name__ == "__main__":
     for ending, recorder in RECORDER_CLASSES.items():
         for label, precision in PRECISION_OF_NAME.items():
-            new = GOLDEN_FOLDER / f"version_{_facts.VERSION}_{label}.{ending}"
+            new = GOLDEN_FOLDER / f"version_{_facts.FORMAT_VERSION}_{label}.{ending}"
             if not new.exists():
                 a_record().save(new, recorder(precision=precision))

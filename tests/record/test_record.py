@@ -6,7 +6,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import MissingFileError, RecordError
 from seqloom.record import Record
-from seqloom.record._facts import checksum_of
+from seqloom.record._facts import joint_checksum
 
 RECORD_ARRAYS = {
     "z.weight": np.arange(6, dtype="f4").reshape(2, 3),
@@ -123,8 +123,8 @@ def test_the_checksum_covers_names_dtypes_shapes_and_values():
         weights | {"a": weights["a"].reshape(3, 2)},
         weights | {"b": np.array([1, 1.5], np.float32)},
     ]
-    assert len({checksum_of(each) for each in [weights, *changed]}) == 5
-    assert checksum_of(weights) == checksum_of(
+    assert len({joint_checksum(each) for each in [weights, *changed]}) == 5
+    assert joint_checksum(weights) == joint_checksum(
         {key: it.copy() for key, it in weights.items()}
     )
 

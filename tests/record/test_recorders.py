@@ -243,7 +243,7 @@ def test_a_file_of_a_later_version_is_rejected():
 
     data = Safetensors().to_bytes(a_record())
     later = pytest.MonkeyPatch()
-    later.setattr(_facts, "VERSION", 2)
+    later.setattr(_facts, "FORMAT_VERSION", 2)
     newer = Safetensors().to_bytes(a_record())
     later.undo()
     assert len(newer) == len(data)

@@ -347,7 +347,7 @@ def _writer_for(suffix: str, major: Major | None, dtype: Kind) -> "Callable[...,
     from seqloom.io.plink import _export
 
     writers: dict[str, Callable[..., None]] = {
-        ".bed": partial(_export.copy_all, major=major),
+        ".bed": partial(_export.copy_whole_set, major=major),
         ".npy": partial(_export.write_npy, dtype=dtype),
         ".npz": partial(_export.write_npz, dtype=dtype),
         ".raw": _export.write_table,

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seqloom._files import write_atomic
-from seqloom._text import escape_controls
+from seqloom._text import printable
 from seqloom.cli._console import check_not_existing, open_console
 from seqloom.cli._options import OUTPUT_GROUP, Flag
 from seqloom.cli._show import print_json
@@ -96,11 +96,11 @@ def _make_table(numbers: "Numbers", columns: list[int], width: int) -> Table:
     """Create a table of the given columns; long cells wrap."""
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0))
     widest = width // _MIN_COLUMNS
-    title = escape_controls(numbers.title.lower())
+    title = printable(numbers.title.lower())
     table.add_column(title, overflow="fold", max_width=widest)
     for it in columns:
         # Put each word of a heading on its own line.
-        name = Text(escape_controls(numbers.columns[it]).replace(" ", "\n"))
+        name = Text(printable(numbers.columns[it]).replace(" ", "\n"))
         table.add_column(name, justify="right", overflow="fold", max_width=widest)
     for row in numbers.rows:
         table.add_row(*(_make_cell(str(row[it])) for it in (0, *columns)))
@@ -111,4 +111,4 @@ def _make_cell(text: str) -> Text:
     """Format a table cell, with text in brackets on a line below the number."""
     parts = re.fullmatch(r"(\S+) \((.+)\)", text)
     lines = parts.groups() if parts else (text,)
-    return Text("\n".join(map(escape_controls, lines)))
+    return Text("\n".join(map(printable, lines)))

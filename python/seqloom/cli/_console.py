@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from rich.table import Table
 from rich.text import Text
 
-from seqloom._text import escape_controls
+from seqloom._text import printable
 from seqloom.errors import FileError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class PlainConsole(Console):
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Convert a string or a table cell to one line without control characters."""
-        return super().render_str(escape_controls(text), **options)
+        return super().render_str(printable(text), **options)
 
 
 def open_console(*, stderr: bool = False, quiet: bool = False) -> Console:

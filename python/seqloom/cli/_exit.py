@@ -21,7 +21,7 @@ from cyclopts import (
 )
 
 from seqloom._signals import INTERRUPTED_EXIT_CODE
-from seqloom._text import escape_controls
+from seqloom._text import printable
 from seqloom.errors import DataWarning, SeqloomError, WorkerError
 
 BAD_INPUT = 2
@@ -69,7 +69,7 @@ def run_and_report(app: App, words: Sequence[str], *, with_traceback: bool) -> i
     if with_traceback:
         traceback.print_exception(failure)
     where = f"process {number}: " if number else ""
-    sys.stderr.write(f"{where}error: {escape_controls(message, lines=True)}\n")
+    sys.stderr.write(f"{where}error: {printable(message, lines=True)}\n")
     return BAD_INPUT
 
 
@@ -104,7 +104,7 @@ def _print_warnings() -> Generator[None]:
         def spell(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
             """Print one warning."""
             if issubclass(category, (UserWarning, SeqloomError)):
-                sys.stderr.write(f"warning: {escape_controls(str(message))}\n")
+                sys.stderr.write(f"warning: {printable(str(message))}\n")
             else:
                 show(message, category, *where, **more)
 
@@ -117,17 +117,17 @@ def _error_text(error: BaseException) -> str:
     is_foreign = not isinstance(error, SeqloomError)
     if isinstance(error, OSError) and is_foreign and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-        return escape_controls(text)
+        return printable(text)
     return "\n".join((str(error) or type(error).__name__, *getattr(error, "__notes__", ())))
 
 
 def _print_interruption(message: str, words: Sequence[str]) -> None:
     """Print a message about a stopped run, and the command that resumes the run."""
-    sys.stderr.write(f"\n{escape_controls(message or 'stopped', lines=True)}\n")
+    sys.stderr.write(f"\n{printable(message or 'stopped', lines=True)}\n")
     if words[:1] == ["train"] and message:
         kept = [word for word in words if word not in {"--overwrite", "--resume"}]
         command = shlex.join(["seqloom", *kept, "--resume"])
-        sys.stderr.write(escape_controls(command, lines=True) + "\n")
+        sys.stderr.write(printable(command, lines=True) + "\n")
 
 
 def _describe_usage_error(app: App, error: CycloptsError, words: Sequence[str]) -> str:
@@ -178,7 +178,7 @@ def _describe_repeated_option(error: CycloptsError, words: Sequence[str]) -> str
         values = list(rest)
         if values[-len(unused) :] == unused:
             line = shlex.join(word for value in values for word in (option, value))
-            line = escape_controls(line)
+            line = printable(line)
             return f"{option} takes one value: repeat the option, as in {line}."
     return None
 
@@ -186,7 +186,7 @@ def _describe_repeated_option(error: CycloptsError, words: Sequence[str]) -> str
 def _describe_error(command: App, error: CycloptsError, name: str) -> str:
     """Convert an error of cyclopts to a message."""
     if isinstance(error, UnusedCliTokensError):
-        words = escape_controls(shlex.join(error.unused_tokens or ()))
+        words = printable(shlex.join(error.unused_tokens or ()))
         return f"Unexpected file or word: {words}."
     if isinstance(error, UnknownOptionError):
         option = error.token.keyword or error.token.value

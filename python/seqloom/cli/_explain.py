@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Parameter
 
-from seqloom._text import escape_controls, format_count
+from seqloom._text import format_count, printable
 from seqloom.cli._console import announce, open_console
 from seqloom.cli._options import (
     FURTHER_GROUP,
@@ -132,7 +132,7 @@ def explain(
             progress=tell,
         )
     names = ["standard input" if it == STREAM else it for it in file_names(read)]
-    sources = {"model": escape_controls(model.absolute().name), "files": ", ".join(names)}
+    sources = {"model": printable(model.absolute().name), "files": ", ".join(names)}
     _write_output(console, found, out, total=len(examples), sources=sources)
 
 

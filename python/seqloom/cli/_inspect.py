@@ -107,7 +107,7 @@ def _summarise_table(file: str, **options: Any) -> "Summary":
     """Summarise the sequences of a table, which is read as in `seqloom train`."""
     from seqloom.data._inputs import SourceOptions
     from seqloom.data._sources import sources_of
-    from seqloom.io._inspect import summarise
+    from seqloom.io._inspect import summarise_tally
     from seqloom.io._summary import Tally
 
     (held,) = sources_of(file, SourceOptions(**options)).held.values()
@@ -117,7 +117,7 @@ def _summarise_table(file: str, **options: Any) -> "Summary":
     path = Path(file)
     with path.open("rb") as opened:
         is_packed = opened.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-    return summarise(
+    return summarise_tally(
         tally,
         options["quality"],
         path=file,

@@ -11,14 +11,14 @@ from seqloom.data._encoder import add_file_position
 from seqloom.data._inputs import Inputs, SourceOptions
 from seqloom.data._sources import sources_of
 from seqloom.errors import AlphabetError, ArgumentError
-from seqloom.io._settings import check_regular
-from seqloom.io._summary import LETTERS, count_letters, find_alphabet, list_counts
+from seqloom.io._settings import check_not_stream
+from seqloom.io._summary import RESIDUES, count_residues, find_alphabet, format_counts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from seqloom.io._settings import Comments, IdRule, Whitespace
-    from seqloom.io._summary import FoundAlphabet
+    from seqloom.io._summary import AlphabetGuess
 
 _GAP_CHARACTERS = "-."
 
@@ -71,7 +71,7 @@ def guess_alphabet(
     counts = np.zeros(256, np.int64)
     for path in inputs.paths:
         if path not in inputs.held:
-            check_regular(path)
+            check_not_stream(path)
         for batch in inputs.batches(path):
             counts += _native.count_letters(batch.sequences.data)
     if symbols in {"zeros", "keep"}:
@@ -82,18 +82,18 @@ def guess_alphabet(
     if found.name is None:
         raise ArgumentError(
             f"{', '.join(inputs.paths)}: DNA and protein both fit {counts.sum():,} residues"
-            f" {''.join(sorted(count_letters(counts)))}; choose with --alphabet dna or "
+            f" {''.join(sorted(count_residues(counts)))}; choose with --alphabet dna or "
             "--alphabet protein"
         )
     return found.name
 
 
-def _raise_invalid(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoReturn:
+def _raise_invalid(found: AlphabetGuess, inputs: Inputs, *, total: int) -> NoReturn:
     strange = found.strange
     rest = total - sum(strange.values())
     expected = (
         f"{found.name}, like {rest:,} of {total:,} residues (exceptions: "
-        f"{list_counts(strange)}); correct the file{_suggest_option(found)}"
+        f"{format_counts(strange)}); correct the file{_suggest_option(found)}"
     )
     for path, record, name, letters in _find_records_with(inputs, "".join(strange)):
         position = next(i for i, it in enumerate(letters) if it.upper() in strange)
@@ -103,14 +103,14 @@ def _raise_invalid(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoRet
     raise AlphabetError(f"{', '.join(inputs.paths)}: expected {expected}")
 
 
-def _suggest_option(found: FoundAlphabet) -> str:
+def _suggest_option(found: AlphabetGuess) -> str:
     """Return a hint with the option that accepts the invalid characters, if any."""
     strange = found.strange.keys()
     if strange <= set(_GAP_CHARACTERS):
         return ', or symbols="zeros" (--symbols zeros) encodes - and . as zeros'
     if strange <= {"T", "U"}:
         return ', or rna_as_dna=True of OneHot("dna") (--rna-as-dna) reads U as T'
-    if strange <= LETTERS["protein"].difference("UO*"):
+    if strange <= RESIDUES["protein"].difference("UO*"):
         return ', or, if the file has proteins, pass OneHot("protein") (--alphabet protein)'
     return ""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom._text import escape_controls
+from seqloom._text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ def describe(
         shortest, longest = int(lengths.min()), int(lengths.max())
         head += f" of {shortest:,}" + (f" to {longest:,}" if longest > shortest else "")
     tail = "" if task is None else _describe_labels(labels, task, classes)
-    return f"{head}; {escape_controls(tail)}" if tail else head
+    return f"{head}; {printable(tail)}" if tail else head
 
 
 def as_html(name: str, text: str, paths: tuple[str, ...]) -> str:

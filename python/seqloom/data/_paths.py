@@ -13,7 +13,7 @@ from seqloom._arguments import as_path
 from seqloom._system import lock_file
 from seqloom.errors import ArgumentError, FileError, FormatError, MissingFileError
 from seqloom.io import SequenceIndex
-from seqloom.io._settings import check_regular
+from seqloom.io._settings import check_not_stream
 
 if TYPE_CHECKING:
     from seqloom._ragged import Ragged
@@ -72,7 +72,7 @@ def content_digest(parts: Iterable[Columns]) -> bytes:
 
 def file_digest(path: str) -> str:
     """Return a hash of a file's size, first bytes and last bytes."""
-    check_regular(path)
+    check_not_stream(path)
     import hashlib  # imported late: loads OpenSSL
 
     digest = hashlib.blake2b(digest_size=16)

@@ -13,7 +13,7 @@ from seqloom.data._encoder import add_file_position, count_positions, may_drop_r
 from seqloom.data._source import Fetched, NativeRecords, Source, selects_all_rows
 from seqloom.data._store import MEMORY_LIMIT, IndexedStore, MemoryStore, read_store
 from seqloom.errors import ArgumentError, FileError, FormatError
-from seqloom.io._settings import check_regular
+from seqloom.io._settings import check_not_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +42,7 @@ class SequenceSource(Source):
     ) -> None:
         for path in inputs.paths:
             if path not in inputs.held:
-                check_regular(path)
+                check_not_stream(path)
         self.inputs, self.paths, self.has_ids = inputs, inputs.paths, has_ids
         self._store: Store | None = _open_store(inputs, in_memory=in_memory)
         self.in_memory = self.counts_letters = isinstance(self._store, MemoryStore)

@@ -14,7 +14,7 @@ from seqloom.data._ids import ids_of
 from seqloom.data._paths import content_digest, open_index
 from seqloom.errors import FormatError
 from seqloom.io import SequenceBatch
-from seqloom.io._records import join
+from seqloom.io._records import join_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -204,7 +204,7 @@ class IndexedStore:
                 positions.append(here)
         if len(parts) <= 1:
             return parts[0] if parts else self._indexes[0].fetch_many(rows)
-        return join(parts).take(np.argsort(np.concatenate(positions)))
+        return join_batches(parts).take(np.argsort(np.concatenate(positions)))
 
     def batches(self) -> Iterator[SequenceBatch]:
         """Yield all records in order."""

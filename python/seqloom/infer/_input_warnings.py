@@ -14,7 +14,7 @@ from seqloom.errors import SeqloomError
 from seqloom.infer._loop import check_lengths
 from seqloom.infer._scores import measure_scores
 from seqloom.io import open_sequences
-from seqloom.io._summary import count_letters, find_alphabet
+from seqloom.io._summary import count_residues, find_alphabet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -168,7 +168,7 @@ def find_other_alphabet(encoder: Any, letters: Sequence[bytes]) -> str:
         return str(found.name) if is_clear else ""
     # Ambiguity codes of bases, such as R, are not counted, because they are also amino
     # acids.
-    met = count_letters(counts)
+    met = count_residues(counts)
     codes, total = sum(met.get(code, 0) for code in _AMBIGUITY_CODES), sum(met.values())
     if codes <= _MAX_AMBIGUITY_SHARE * total:
         return ""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from seqloom._arguments import as_path
 from seqloom._files import atomic_path, reading, write_atomic
-from seqloom._text import escape_controls
+from seqloom._text import printable
 from seqloom.errors import (
     ArgumentError,
     FormatError,
@@ -193,9 +193,7 @@ class Scores:
         return np.array(self._values, dtype, copy=copy)
 
     def __repr__(self) -> str:
-        return (
-            f"Scores of {len(self):,} records: {escape_controls(', '.join(self.classes))}"
-        )
+        return f"Scores of {len(self):,} records: {printable(', '.join(self.classes))}"
 
     def _lines(self) -> Iterator[str]:
         """Yield the lines of the tab-separated table."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from seqloom._rust import _native
     from seqloom.io._records import SequenceRecord
 
-_BLOCK_IDS = 1 << 16
+_IDS_PER_BLOCK = 1 << 16
 
 
 class SequenceIndex:
@@ -97,7 +97,7 @@ class SequenceIndex:
         self._lengths: NDArray[np.int64] | None = None
         self._rows: dict[str | bytes, int] = {}
 
-    def _open(self) -> _native.SequenceIndex:
+    def _open_native(self) -> _native.SequenceIndex:
         """Return the Rust index of this process."""
         if self._native is None or self._process != os.getpid():
             saved = (
@@ -116,7 +116,7 @@ class SequenceIndex:
     @property
     def native(self) -> _native.SequenceIndex:
         """Rust index of this process, for code that runs without the GIL."""
-        return self._open()
+        return self._open_native()
 
     @property
     def _threads(self) -> int:
@@ -125,8 +125,10 @@ class SequenceIndex:
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state for pickling, with the index if it exists only in memory."""
-        state = {k: v for k, v in vars(self).items() if k not in _PROCESS_STATE}
-        state["_content_of_index"] = None if self._side else self._open().index_bytes()
+        state = {k: v for k, v in vars(self).items() if k not in _UNPICKLED_FIELDS}
+        state["_content_of_index"] = (
+            None if self._side else self._open_native().index_bytes()
+        )
         return state
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -135,19 +137,21 @@ class SequenceIndex:
         self._rows, self._lengths = {}, None
 
     def __len__(self) -> int:
-        return len(self._open())
+        return len(self._open_native())
 
     def __getitem__(self, key: int | str | bytes) -> SequenceRecord:
-        row = self.row(key) if isinstance(key, (str, bytes)) else _to_index(key)
+        row = self.row(key) if isinstance(key, (str, bytes)) else _to_record_index(key)
         return self.fetch_many([row], num_threads=1)[0]
 
     def __iter__(self) -> Iterator[SequenceRecord]:
-        for start in range(0, len(self), _BLOCK_IDS >> 4):
-            stop = min(start + (_BLOCK_IDS >> 4), len(self))
+        for start in range(0, len(self), _IDS_PER_BLOCK >> 4):
+            stop = min(start + (_IDS_PER_BLOCK >> 4), len(self))
             yield from self.fetch_many(np.arange(start, stop))
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, (str, bytes)) and bool(self._open().find(_encode_id(key)))
+        return isinstance(key, (str, bytes)) and bool(
+            self._open_native().find(_encode_id(key))
+        )
 
     def __repr__(self) -> str:
         return f"SequenceIndex({self.path!r}): {len(self):,} records"
@@ -155,7 +159,7 @@ class SequenceIndex:
     @property
     def letters(self) -> int:
         """Total number of residues."""
-        return self._open().letters
+        return self._open_native().letters
 
     @property
     def content(self) -> int:
@@ -166,7 +170,7 @@ class SequenceIndex:
     def lengths(self) -> NDArray[np.int64]:
         """Number of residues of each record."""
         if self._lengths is None:
-            self._lengths = self._open().lengths()
+            self._lengths = self._open_native().lengths()
             self._lengths.flags.writeable = False
         return self._lengths
 
@@ -174,9 +178,9 @@ class SequenceIndex:
     def ids(self) -> list[str]:
         """Ids of all records, read from the file when this property is used."""
         ids: list[str] = []
-        for start in range(0, len(self), _BLOCK_IDS):
-            rows = np.arange(start, min(start + _BLOCK_IDS, len(self)))
-            headers = Ragged(*self._open().headers(rows)).to_list()
+        for start in range(0, len(self), _IDS_PER_BLOCK):
+            rows = np.arange(start, min(start + _IDS_PER_BLOCK, len(self)))
+            headers = Ragged(*self._open_native().headers(rows)).to_list()
             ids += [decode_header(parse_id(header)) for header in headers]
         return ids
 
@@ -199,11 +203,11 @@ class SequenceIndex:
             >>> SequenceIndex("ids.fa").row("b")
             1
         """
-        if not _is_id(name):
+        if not _is_record_id(name):
             raise ArgumentError(f"an id must be a string or bytes, got {quote(name)}")
         if (found := self._rows.get(name)) is not None:
             return found
-        rows = self._open().find(_encode_id(name))
+        rows = self._open_native().find(_encode_id(name))
         if not rows:
             raise IdError(f"{self.path}: no record has the id {name!r}")
         if len(rows) > 1:
@@ -212,7 +216,7 @@ class SequenceIndex:
                 f"{self.path}: {len(rows)} records have the id {name!r} ({first}"
                 f"{', ...' if rows[3:] else ''}); give the index of one of these records"
             )
-        if len(self._rows) < _BLOCK_IDS:
+        if len(self._rows) < _IDS_PER_BLOCK:
             self._rows[name] = rows[0]
         return rows[0]
 
@@ -243,7 +247,11 @@ class SequenceIndex:
             >>> SequenceIndex("one.fa").fetch("chr1", 2, 6)
             b'GTAC'
         """
-        row = self.row(record) if isinstance(record, (str, bytes)) else _to_index(record)
+        row = (
+            self.row(record)
+            if isinstance(record, (str, bytes))
+            else _to_record_index(record)
+        )
         return self.fetch_intervals([row], [start], [stop], num_threads=1).data.tobytes()
 
     def fetch_many(
@@ -270,7 +278,7 @@ class SequenceIndex:
             >>> SequenceIndex("many.fa").fetch_many([1, 0]).sequences.to_list()
             [b'G', b'AC']
         """
-        native = self._open()
+        native = self._open_native()
         threads = self._threads if num_threads is None else count_threads(num_threads)
         columns = native.fetch_many(as_integers(rows), threads)
         letters, offsets, headers, header_offsets, qualities = columns
@@ -314,12 +322,12 @@ class SequenceIndex:
             >>> index.fetch_intervals(["b", "a"], [1, 0], [3, 2]).to_list()
             [b'GC', b'AC']
         """
-        native = self._open()
+        native = self._open_native()
         threads = self._threads if num_threads is None else count_threads(num_threads)
         rows = np.asarray(records)
         names: list[object] = rows.reshape(-1).tolist()
-        if rows.dtype.kind in "OSU" and any(map(_is_id, names)):
-            if not all(map(_is_id, names)):
+        if rows.dtype.kind in "OSU" and any(map(_is_record_id, names)):
+            if not all(map(_is_record_id, names)):
                 raise ArgumentError("records must be all ids or all indices, got both")
             ids = cast("list[str | bytes]", names)
             rows = np.fromiter(map(self.row, ids), np.int64, len(ids))
@@ -344,7 +352,7 @@ class SequenceIndex:
             >>> Path("plain.fa.fai").read_text().splitlines()[0].split()
             ['a', '4', '3', '4', '5']
         """
-        native = self._open()
+        native = self._open_native()
         contents: dict[Path, bytes] = {}
         if self.compression != "none":
             contents[Path(f"{self.path}.gzi")] = native.gzi()
@@ -354,12 +362,12 @@ class SequenceIndex:
         return list(contents)
 
 
-_PROCESS_STATE = frozenset(
+_UNPICKLED_FIELDS = frozenset(
     {"_native", "_process", "_lengths", "_rows", "_content_of_index"}
 )
 
 
-def _to_index(key: SupportsIndex) -> int:
+def _to_record_index(key: SupportsIndex) -> int:
     """Convert an index to int; raise for a fraction, a list or a slice."""
     try:
         return operator.index(key)
@@ -369,7 +377,7 @@ def _to_index(key: SupportsIndex) -> int:
         ) from None
 
 
-def _is_id(key: object) -> bool:
+def _is_record_id(key: object) -> bool:
     """Return whether a key is a record id."""
     return isinstance(key, (str, bytes))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from seqloom._arguments import as_path, check_callable
 from seqloom._files import reading
 from seqloom._rust import _native
-from seqloom._text import escape_controls
+from seqloom._text import printable
 from seqloom._threads import count_threads, run_interruptible
 from seqloom._warning import warn_user
 from seqloom.errors import FileError, FormatError, MissingFileError
@@ -65,7 +65,7 @@ def build_index(
     """
     check_rereadable(path)
     check_callable("on_progress", on_progress)
-    side = as_path("index", index) if index is not None else _default_path(os.fspath(path))
+    side = as_path("index", index) if index is not None else _index_path(os.fspath(path))
     if side.is_dir():
         raise FileError(f"{side}: is a folder; expected a file path for the index")
     threads = count_threads(num_threads)
@@ -100,17 +100,17 @@ def open_index(
     path: str, index: str | os.PathLike[str] | None, *, build: bool, threads: int
 ) -> OpenedIndex:
     """Open the existing index, or build a new one."""
-    side = as_path("index", index) if index is not None else _default_path(path)
+    side = as_path("index", index) if index is not None else _index_path(path)
     if side.suffix == ".fai":
-        return _open_standard(path, side)
+        return _open_fai_index(path, side)
     # If a folder has the name of the index file, keep the index in memory.
     if side.exists() and not side.is_dir():
-        return _open_sli(path, side, build=build, threads=threads)
+        return _open_sli_index(path, side, build=build, threads=threads)
     standard = Path(f"{path}.fai")
-    if index is None and standard.is_file() and not _is_gzip(path):
-        return _open_standard(path, standard)
+    if index is None and standard.is_file() and not _is_plain_gzip(path):
+        return _open_fai_index(path, standard)
     if build:
-        return _build_or_keep(path, side, threads=threads)
+        return _build_file_or_memory(path, side, threads=threads)
     if not Path(path).exists():
         raise MissingFileError(f"{path}: no such file")
     raise MissingFileError(f"{side}: no such index; build one: seqloom index {path}")
@@ -133,12 +133,12 @@ def reopen_index(
     return native
 
 
-def _default_path(path: str) -> Path:
+def _index_path(path: str) -> Path:
     """Return the path of the index next to a file."""
     return Path(path + INDEX_SUFFIX)
 
 
-def _open_sli(path: str, side: Path, *, build: bool, threads: int) -> OpenedIndex:
+def _open_sli_index(path: str, side: Path, *, build: bool, threads: int) -> OpenedIndex:
     """Open a ``.sli`` index; rebuild it if it was built for another file."""
     try:
         native = _native.SequenceIndex.open(path, os.fspath(side), threads)
@@ -166,12 +166,12 @@ def _open_sli(path: str, side: Path, *, build: bool, threads: int) -> OpenedInde
 def _rebuild_index(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex:
     """Rebuild an index that does not match its file, and warn about it."""
     note = f"{why}: the index was rebuilt"
-    rebuilt = _build_or_keep(path, side, threads=threads)
-    warn_user(escape_controls(note), UserWarning)
+    rebuilt = _build_file_or_memory(path, side, threads=threads)
+    warn_user(printable(note), UserWarning)
     return OpenedIndex(rebuilt.native, rebuilt.side, rebuilt.note or note)
 
 
-def _build_or_keep(path: str, side: Path, *, threads: int) -> OpenedIndex:
+def _build_file_or_memory(path: str, side: Path, *, threads: int) -> OpenedIndex:
     """Build an index next to the file, or in memory if the folder is read-only."""
     try:
         build_index(path, index=side, num_threads=threads)
@@ -185,7 +185,7 @@ def _build_or_keep(path: str, side: Path, *, threads: int) -> OpenedIndex:
     return OpenedIndex(native, os.fspath(side))
 
 
-def _open_standard(path: str, fai: Path) -> OpenedIndex:
+def _open_fai_index(path: str, fai: Path) -> OpenedIndex:
     """Open a sequence file with its samtools ``.fai`` index."""
     gzi = Path(f"{path}.gzi")
     blocks = None
@@ -198,7 +198,7 @@ def _open_standard(path: str, fai: Path) -> OpenedIndex:
     return OpenedIndex(native, None)
 
 
-def _is_gzip(path: str) -> bool:
+def _is_plain_gzip(path: str) -> bool:
     """Return whether a file is gzip but not bgzip, or False if the file cannot be read."""
     try:
         with Path(path).open("rb") as file:

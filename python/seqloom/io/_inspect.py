@@ -13,12 +13,12 @@ from seqloom.errors import FormatError
 from seqloom.io._open import open_sequences
 from seqloom.io._profile import LengthBin, bin_positions, summarise_quality
 from seqloom.io._records import decode_header, parse_id
-from seqloom.io._settings import StandardInput, count_bytes, find_origin
+from seqloom.io._settings import StandardInput, count_origin_bytes, path_or_stdin
 from seqloom.io._summary import (
-    LETTERS,
+    RESIDUES,
     Summary,
     Tally,
-    count_letters,
+    count_residues,
     find_alphabet,
     hash_ids,
 )
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.io._open import Options
-    from seqloom.io._settings import Comments, IdRule, Origin, Quality, Whitespace
+    from seqloom.io._open import OpenOptions
+    from seqloom.io._settings import Comments, IdRule, PathOrFile, Quality, Whitespace
 
 _LENGTH_BINS = 10
 _TAIL_RATIO = 20
@@ -82,9 +82,9 @@ def inspect(
         GC             60.0 %
         duplicate ids  1 (a)
     """
-    origin = find_origin(path)
+    origin = path_or_stdin(path)
     tally = Tally()
-    options: Options = {
+    options: OpenOptions = {
         "quality": quality,
         "comments": comments,
         "whitespace": whitespace,
@@ -93,21 +93,21 @@ def inspect(
     with _suggest_readers(), open_sequences(origin, **options) as reader:
         tally.add(reader.batches(1 << 16, max_bytes=1 << 24))
     examples, duplicates = _count_duplicates(origin, tally.id_hashes, options)
-    return summarise(
+    return summarise_tally(
         tally,
         quality,
         path=reader.path,
         format=reader.format,
         compression=reader.compression,
-        file_bytes=count_bytes(origin),
+        file_bytes=count_origin_bytes(origin),
         duplicate_ids=duplicates,
         duplicate_examples=examples,
     )
 
 
-def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
+def summarise_tally(tally: Tally, quality: Quality, **facts: Any) -> Summary:
     """Create the summary from counts of the records and properties of the file."""
-    lengths, counts = tally.lengths, count_letters(tally.counts)
+    lengths, counts = tally.lengths, count_residues(tally.counts)
     qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
     means = tally.profile.means.astype(np.int64)
     alphabet = find_alphabet(tally.counts).name
@@ -119,11 +119,11 @@ def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
         median=float(np.median(lengths)),
         mean=float(lengths.mean()),
         longest=int(lengths.max()),
-        histogram=_length_histogram(lengths),
+        histogram=_make_length_histogram(lengths),
         alphabet=alphabet,
         outside={it: n for it, n in sorted(counts.items()) if it not in plain},
         lower_case=int(tally.counts[ord("a") : ord("z") + 1].sum()),
-        gc=None if alphabet == "protein" else _gc_content(counts),
+        gc=None if alphabet == "protein" else _compute_gc_content(counts),
         quality=summarise_quality(qualities, means, encoding=quality),
         positions=bin_positions(tally.profile, int(lengths.max()), encoding=quality),
         **facts,
@@ -146,16 +146,16 @@ def _suggest_readers() -> Generator[None]:
         raise
 
 
-def _gc_content(counts: dict[str, int]) -> float | None:
+def _compute_gc_content(counts: dict[str, int]) -> float | None:
     """Return the GC content, or None if residues other than bases occur."""
-    if not any(counts.keys() <= LETTERS[name] for name in ("dna", "rna")):
+    if not any(counts.keys() <= RESIDUES[name] for name in ("dna", "rna")):
         return None
     strong, weak = (sum(counts.get(it, 0) for it in group) for group in ("GC", "ATU"))
     return strong / (strong + weak) if strong + weak else None
 
 
 def _count_duplicates(
-    origin: Origin, names: NDArray[np.uint64], options: Options
+    origin: PathOrFile, names: NDArray[np.uint64], options: OpenOptions
 ) -> tuple[tuple[str, ...], int]:
     """Count repeated ids; read the file again only to find examples of them."""
     kinds, numbers = np.unique(names, return_counts=True)
@@ -170,7 +170,7 @@ def _count_duplicates(
     return tuple(islice(examples, MAX_EXAMPLES)), names.size - kinds.size
 
 
-def _length_histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:
+def _make_length_histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:
     """Count sequence lengths in about ten bins with integer limits."""
     shortest, longest = int(lengths.min()), int(lengths.max())
     # Use logarithmic bins for distributions with a long tail.

@@ -14,8 +14,8 @@ from seqloom._rust import _native
 from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io._reader import ReaderLock, SequenceReader
-from seqloom.io._records import decode_header, join, parse_id
-from seqloom.io._settings import MAX_INT64, ReadSettings, check_number, is_same_file
+from seqloom.io._records import decode_header, join_batches, parse_id
+from seqloom.io._settings import MAX_INT64, ReadSettings, check_int_range, is_same_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Format,
         IdRule,
         OnError,
-        Origin,
+        PathOrFile,
         Quality,
         Whitespace,
     )
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 # number.
 _READ_NUMBER = re.compile(rb"\s*\S+\s+([1-3]):[YN]:\d+:")
 BatchPair: TypeAlias = "tuple[SequenceBatch, SequenceBatch]"
-Mates: TypeAlias = "TwoFiles | InterleavedFile"
+PairSource: TypeAlias = "PairedFiles | InterleavedFile"
 _PAIR_SIZE = 2
 
 
-def check_mates(pair: BatchPair, *, paths: tuple[str, ...], start: int) -> None:
+def check_pair_ids(pair: BatchPair, *, paths: tuple[str, ...], start: int) -> None:
     """Raise if the ids of a pair differ; ``start`` is the index of the first pair."""
     one, other = (batch.headers for batch in pair)
     row = _native.first_mismatch(one.data, one.offsets, other.data, other.offsets)
@@ -88,7 +88,7 @@ class PairedReader:
         [('a/1', b'TT'), ('b/1', b'CA')]
     """
 
-    def __init__(self, mates: Mates) -> None:
+    def __init__(self, mates: PairSource) -> None:
         self._mates = mates
         self._count = 0
         self._reading = ReaderLock(" and ".join(self.paths))
@@ -127,8 +127,8 @@ class PairedReader:
             ...     [(len(one), len(other)) for one, other in reader.batches(9)]
             [(1, 1)]
         """
-        check_number("n", n)
-        check_number("max_bytes", max_bytes)
+        check_int_range("n", n)
+        check_int_range("max_bytes", max_bytes)
         return iter(lambda: self._read_pair(n, max_bytes), None)
 
     def _read_pair(self, n: int, max_bytes: int) -> BatchPair | None:
@@ -136,7 +136,7 @@ class PairedReader:
         with self._reading:
             pair = self._mates.read(n, max_bytes)
             if pair is not None:
-                check_mates(pair, paths=self.paths, start=self._count)
+                check_pair_ids(pair, paths=self.paths, start=self._count)
                 if self._count == 0:
                     _check_read_numbers(pair, self.paths)
                 self._count += len(pair[0])
@@ -166,7 +166,7 @@ class PairedReader:
         self.close()
 
 
-class TwoFiles:
+class PairedFiles:
     """Reader of pairs with first reads in one file and second reads in another file."""
 
     def __init__(self, first: SequenceReader, second: SequenceReader) -> None:
@@ -177,7 +177,7 @@ class TwoFiles:
         """Read a batch of first reads and the same number of second reads."""
         first, second = self.readers
         one = first.read_batch(n, max(max_bytes // 2, 1))
-        other = _read_all(second, 1 if one is None else len(one))
+        other = _read_up_to(second, 1 if one is None else len(one))
         if one is not None and other is not None and len(one) == len(other):
             self._count += len(one)
             return one, other
@@ -222,19 +222,19 @@ class InterleavedFile:
                     path=reader.path,
                     record=record,
                 )
-            batch = join([batch, mate])
+            batch = join_batches([batch, mate])
         self._count += len(batch)
         rows = np.arange(len(batch))
         return batch.take(rows[0::2]), batch.take(rows[1::2])
 
 
-def _read_all(reader: SequenceReader, n: int) -> SequenceBatch | None:
+def _read_up_to(reader: SequenceReader, n: int) -> SequenceBatch | None:
     """Read up to n records, with any number of residues."""
     batches: list[SequenceBatch] = []
     while n and (batch := reader.read_batch(n, MAX_INT64)) is not None:
         batches.append(batch)
         n -= len(batch)
-    return join(batches) if batches else None
+    return join_batches(batches) if batches else None
 
 
 def _find_id(batch: SequenceBatch | None, row: int) -> str:
@@ -242,7 +242,7 @@ def _find_id(batch: SequenceBatch | None, row: int) -> str:
     return "" if batch is None else decode_header(parse_id(batch.headers[row].tobytes()))
 
 
-class Options(TypedDict, total=False):
+class OpenOptions(TypedDict, total=False):
     """Options of `open_sequences` that apply to one file."""
 
     format: Format | None
@@ -259,24 +259,24 @@ class Options(TypedDict, total=False):
 
 @overload
 def open_sequences(
-    path: Origin, *, interleaved: Literal[False] = False, **options: Unpack[Options]
+    path: PathOrFile, *, interleaved: Literal[False] = False, **options: Unpack[OpenOptions]
 ) -> SequenceReader: ...
 
 
 @overload
 def open_sequences(
-    path: Origin, *, interleaved: Literal[True], **options: Unpack[Options]
+    path: PathOrFile, *, interleaved: Literal[True], **options: Unpack[OpenOptions]
 ) -> PairedReader: ...
 
 
 @overload
 def open_sequences(
-    path: tuple[Origin, Origin], **options: Unpack[Options]
+    path: tuple[PathOrFile, PathOrFile], **options: Unpack[OpenOptions]
 ) -> PairedReader: ...
 
 
 def open_sequences(  # noqa: PLR0913 - each is a property of a file
-    path: Origin | tuple[Origin, Origin],
+    path: PathOrFile | tuple[PathOrFile, PathOrFile],
     *,
     format: Format | None = None,  # noqa: A002 - the usual name
     quality: Quality = "phred33",
@@ -359,17 +359,17 @@ def open_sequences(  # noqa: PLR0913 - each is a property of a file
             raise ArgumentError(
                 f"path must be one file or a pair of files, got {len(path)} files"
             )
-        return _open_two(path, settings, interleaved=interleaved)
+        return _open_file_pair(path, settings, interleaved=interleaved)
     if not interleaved:
         return SequenceReader(path, settings)
-    _check_pairs(settings)
+    _check_pair_options(settings)
     reads = None if expect is None else 2 * expect
     reader = SequenceReader(path, replace(settings, expect=reads))
     return PairedReader(InterleavedFile(reader))
 
 
-def _open_two(
-    paths: tuple[Origin, Origin], settings: ReadSettings, *, interleaved: bool
+def _open_file_pair(
+    paths: tuple[PathOrFile, PathOrFile], settings: ReadSettings, *, interleaved: bool
 ) -> PairedReader:
     """Open two files of read pairs: first reads (R1) and second reads (R2)."""
     if interleaved:
@@ -381,16 +381,16 @@ def _open_two(
             f"{paths[0]}: both paths are the same file; for reads that alternate in one "
             "file give its path once, with interleaved=True"
         )
-    _check_pairs(settings)
+    _check_pair_options(settings)
     first = SequenceReader(paths[0], settings)
     try:
-        return PairedReader(TwoFiles(first, SequenceReader(paths[1], settings)))
+        return PairedReader(PairedFiles(first, SequenceReader(paths[1], settings)))
     except BaseException:
         first.close()
         raise
 
 
-def _check_pairs(settings: ReadSettings) -> None:
+def _check_pair_options(settings: ReadSettings) -> None:
     """Raise for options that could drop only one read of a pair."""
     if settings.on_error != "raise":
         raise ArgumentError(

@@ -95,7 +95,7 @@ def summarise_quality(
     )
 
 
-_TOP_SCORE = 42
+_MAX_PLOTTED_SCORE = 42
 _QUANTILES = (0.25, 0.5, 0.75)
 
 
@@ -206,11 +206,11 @@ def plot_quality(positions: tuple[PositionBin, ...], quality: QualitySummary) ->
         [Trace("mean and interquartile range", _centres(read), means, low=low, high=high)],
         x_label="position",
         y_label="score",
-        y_range=(0, max(_TOP_SCORE, *high)),
+        y_range=(0, max(_MAX_PLOTTED_SCORE, *high)),
     )
 
 
-def plot_means(quality: QualitySummary) -> Plot:
+def plot_mean_qualities(quality: QualitySummary) -> Plot:
     """Plot a histogram of the mean quality of the sequences."""
     bins = quality.by_read
     edges = [part.score for part in bins] + [bins[-1].score + 1]
@@ -225,7 +225,7 @@ def plot_means(quality: QualitySummary) -> Plot:
     )
 
 
-def plot_letters(letters: dict[str, int]) -> Plot:
+def plot_residues(letters: dict[str, int]) -> Plot:
     """Plot the fraction of each residue among all residues of the file."""
     total = max(sum(letters.values()), 1)
     edges = [number - 0.5 for number in range(len(letters) + 1)]

@@ -12,13 +12,13 @@ from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io._records import SequenceBatch
-from seqloom.io._settings import ReadSettings, add_remedy, check_number, resolve_source
+from seqloom.io._settings import ReadSettings, add_remedy, check_int_range, resolve_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from seqloom.io._records import SequenceRecord
-    from seqloom.io._settings import Format, Origin
+    from seqloom.io._settings import Format, PathOrFile
 
 
 class ReaderLock:
@@ -68,10 +68,10 @@ class ReadReport:
     faults: tuple[FormatError, ...] = ()
 
 
-Fault = tuple[str, int | None, str | None, int | None, int | None, str]
+NativeFault = tuple[str, int | None, str | None, int | None, int | None, str]
 
 
-def _make_error(path: str, fault: Fault) -> FormatError:
+def _make_record_error(path: str, fault: NativeFault) -> FormatError:
     """Create the exception for an error of the Rust reader."""
     kind, record, name, line, byte, message = fault
     who = "" if record is None else f"record {record}" + (f" ({name}), " if name else ", ")
@@ -113,7 +113,9 @@ class SequenceReader:
     format: Format
     compression: str
 
-    def __init__(self, path: Origin, settings: ReadSettings = _DEFAULT_SETTINGS) -> None:
+    def __init__(
+        self, path: PathOrFile, settings: ReadSettings = _DEFAULT_SETTINGS
+    ) -> None:
         self.path, source = resolve_source(path)
         options = asdict(settings)
         threads = count_threads(options.pop("num_threads"))
@@ -153,8 +155,8 @@ class SequenceReader:
             ...     [batch.ids for batch in reader.batches(2)]
             [['a', 'b'], ['c']]
         """
-        check_number("n", n)
-        check_number("max_bytes", max_bytes)
+        check_int_range("n", n)
+        check_int_range("max_bytes", max_bytes)
         return iter(lambda: self.read_batch(n, max_bytes), None)
 
     def read_batch(self, n: int, max_bytes: int = 4 << 20) -> SequenceBatch | None:
@@ -183,8 +185,8 @@ class SequenceReader:
         """
         if self._closed is not None:
             raise ArgumentError(f"{self.path}: the reader is closed; open the file again")
-        check_number("n", n)
-        check_number("max_bytes", max_bytes)
+        check_int_range("n", n)
+        check_int_range("max_bytes", max_bytes)
         with self._reading:
             try:
                 columns = self._native.read(n, max_bytes)
@@ -207,7 +209,7 @@ class SequenceReader:
             return self._closed
         with self._reading:
             records, left_out, faults = self._native.report()
-        errors = tuple(_make_error(self.path, fault) for fault in faults)
+        errors = tuple(_make_record_error(self.path, fault) for fault in faults)
         return ReadReport(records, left_out, errors)
 
     def __iter__(self) -> Iterator[SequenceRecord]:

@@ -176,7 +176,7 @@ def _make_record(header: bytes, sequence: bytes, quality: bytes | None) -> Seque
     return SequenceRecord(name, description, sequence, quality, header)
 
 
-def join(batches: Sequence[SequenceBatch]) -> SequenceBatch:
+def join_batches(batches: Sequence[SequenceBatch]) -> SequenceBatch:
     """Concatenate batches; a single batch is not copied."""
     if len(batches) == 1:
         return batches[0]

@@ -31,7 +31,7 @@ OnError: TypeAlias = Literal["raise", "skip", "collect"]
 Comments: TypeAlias = Literal["error", "skip"]
 Whitespace: TypeAlias = Literal["error", "strip"]
 IdRule: TypeAlias = Literal["error", "number"]
-CHOICES = {
+OPTION_CHOICES = {
     "format": ("fasta", "fastq"),
     "quality": ("phred33", "phred64", "solexa"),
     "on_error": ("raise", "skip", "collect"),
@@ -39,7 +39,7 @@ CHOICES = {
     "whitespace": ("error", "strip"),
     "ids": ("error", "number"),
 }
-_MIN_VALUES = (("expect", 0), ("max_record", 1), ("start", 0))
+_MIN_OPTION_VALUES = (("expect", 0), ("max_record", 1), ("start", 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,26 +77,26 @@ class ReadSettings(TextOptions):
     start: int | None = None
 
     def __post_init__(self) -> None:
-        for name in CHOICES:
+        for name in OPTION_CHOICES:
             check_choice(name, getattr(self, name))
         as_bool("require_eof", self.require_eof)
         if self.num_threads is not None:
             check_threads(self.num_threads)
-        for name, least in _MIN_VALUES:
+        for name, least in _MIN_OPTION_VALUES:
             if (value := getattr(self, name)) is not None:
-                check_number(name, value, least=least)
+                check_int_range(name, value, least=least)
 
 
 def check_choice(name: str, value: str | None) -> None:
     """Raise if a value is not one of the option's choices."""
     if value is not None or name != "format":
-        as_choice(name, value, CHOICES[name])
+        as_choice(name, value, OPTION_CHOICES[name])
 
 
 MAX_INT64 = (1 << 63) - 1
 
 
-def check_number(name: str, value: object, *, least: int = 1) -> None:
+def check_int_range(name: str, value: object, *, least: int = 1) -> None:
     """Raise unless the value is an integer from `least` to ``sys.maxsize``."""
     try:
         number = operator.index(value)  # pyright: ignore[reportArgumentType] - checked here
@@ -169,7 +169,7 @@ def replace_remedies(pattern: str) -> Generator[None]:
         raise
 
 
-class Readable(Protocol):
+class ReadableFile(Protocol):
     """Protocol of a binary file object that is read from start to end."""
 
     def read(self, size: int, /) -> bytes | None:
@@ -177,26 +177,26 @@ class Readable(Protocol):
         ...
 
 
-Origin: TypeAlias = str | os.PathLike[str] | Readable
+PathOrFile: TypeAlias = str | os.PathLike[str] | ReadableFile
 
 
-def resolve_source(origin: Origin) -> tuple[str, Readable | None]:
+def resolve_source(origin: PathOrFile) -> tuple[str, ReadableFile | None]:
     """Return the name of a source, and its file object (None for a path)."""
     if isinstance(origin, str | os.PathLike):
         path = os.fspath(origin)
         return path, _find_replaced_input() if path == "-" else None
     if isinstance(origin, io.TextIOBase):
         raise ArgumentError(
-            f'{_name_of(origin)}: the file is open in text mode; use binary mode, "rb"'
+            f'{_origin_name(origin)}: the file is open in text mode; use binary mode, "rb"'
         )
     if not any(hasattr(origin, method) for method in ("read", "readinto")):
         raise ArgumentError(
             f"expected a path, '-' or a binary file object, got {type(origin).__name__}"
         )
-    return _name_of(origin), origin
+    return _origin_name(origin), origin
 
 
-def is_same_file(first: Origin, second: Origin) -> bool:
+def is_same_file(first: PathOrFile, second: PathOrFile) -> bool:
     """Return whether two sources are the same file."""
     if not (isinstance(first, str | os.PathLike) and isinstance(second, str | os.PathLike)):
         return first is second
@@ -208,7 +208,7 @@ def is_same_file(first: Origin, second: Origin) -> bool:
         return False
 
 
-def _find_replaced_input() -> Readable | None:
+def _find_replaced_input() -> ReadableFile | None:
     """Return the object that a notebook or a test has put in place of standard input."""
     try:
         sys.stdin.fileno()
@@ -217,7 +217,7 @@ def _find_replaced_input() -> Readable | None:
     return None
 
 
-def _name_of(thing: object) -> str:
+def _origin_name(thing: object) -> str:
     """Return the name of a file object, or its class name."""
     name = getattr(thing, "name", None)
     if isinstance(name, str | os.PathLike):
@@ -236,10 +236,10 @@ def check_rereadable(path: str | os.PathLike[str]) -> None:
     """Raise if the source is standard input or another stream that cannot be read twice."""
     if as_path_text("path", path) == "-":
         raise FileError("-: standard input can only be read once; save it to a file first")
-    check_regular(path)
+    check_not_stream(path)
 
 
-def check_regular(path: str | os.PathLike[str], *, instead: str = "") -> None:
+def check_not_stream(path: str | os.PathLike[str], *, instead: str = "") -> None:
     """Raise if the source is a stream; append `instead` to the message."""
     try:
         mode = Path(path).stat().st_mode
@@ -263,7 +263,7 @@ class StandardInput:
             raise FileError(
                 "-: this process has no standard input; give the path of a file"
             )
-        self._stream = cast("Readable", stream)
+        self._stream = cast("ReadableFile", stream)
         self.size = 0
 
     def read(self, size: int, /) -> bytes:
@@ -273,16 +273,16 @@ class StandardInput:
         return piece
 
 
-def count_bytes(origin: Origin) -> int:
+def count_origin_bytes(origin: PathOrFile) -> int:
     """Return the size of a file, or the number of bytes read from standard input."""
     if isinstance(origin, StandardInput):
         return origin.size
     return Path(cast("str", origin)).stat().st_size
 
 
-def find_origin(path: str | os.PathLike[str]) -> str | os.PathLike[str] | StandardInput:
+def path_or_stdin(path: str | os.PathLike[str]) -> str | os.PathLike[str] | StandardInput:
     """Return a path, or standard input for ``-``; raise if the source is another stream."""
     if as_path_text("path", path) == "-":
         return StandardInput()
-    check_regular(path, instead=", or pipe it: seqloom inspect - < FIFO")
+    check_not_stream(path, instead=", or pipe it: seqloom inspect - < FIFO")
     return path

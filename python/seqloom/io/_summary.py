@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom._text import escape_controls
+from seqloom._text import printable
 from seqloom.io._profile import (
     plot_bases,
     plot_lengths,
-    plot_letters,
-    plot_means,
+    plot_mean_qualities,
     plot_quality,
+    plot_residues,
 )
 from seqloom.report import write_plots
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from seqloom.report import Plot
 
 
-_MAX_SHARES = 5
+_MAX_SHOWN_RESIDUES = 5
 _BASES = {"dna": "ACGTN", "rna": "ACGUN"}
 _LOG_RATIO = 20  # ratio of longest to median length for a logarithmic axis
 
@@ -73,7 +73,7 @@ def hash_ids(batch: SequenceBatch) -> NDArray[np.uint64]:
     return _native.hash_ids(batch.headers.data, batch.headers.offsets)
 
 
-LETTERS = {
+RESIDUES = {
     "dna": frozenset("ACGTRYSWKMBDHVN"),
     "rna": frozenset("ACGURYSWKMBDHVN"),
     "protein": frozenset("ACDEFGHIKLMNPQRSTVWYBZJXUO*"),
@@ -83,37 +83,37 @@ LETTERS = {
 _MIN_RESIDUES = 1000  # below this number of residues, the alphabet is uncertain
 
 
-_MIN_SHARE = 0.9
+_MIN_ALPHABET_SHARE = 0.9
 
 
 _SHARED_RESIDUES = "X*"  # characters that may occur with every alphabet
 
 
-class FoundAlphabet(NamedTuple):
+class AlphabetGuess(NamedTuple):
     """The most likely alphabet of a file, and the residues outside this alphabet."""
 
     name: str | None  # dna, rna or protein; None if both DNA and protein fit
     strange: dict[str, int]  # residues outside the alphabet, with their counts
 
 
-def find_alphabet(counts: NDArray[np.int64], *, few: int = _MIN_RESIDUES) -> FoundAlphabet:
+def find_alphabet(counts: NDArray[np.int64], *, few: int = _MIN_RESIDUES) -> AlphabetGuess:
     """Infer whether residues are DNA, RNA or protein."""
     # If nearly all residues are A, C, G, T or N, the file is DNA with a few invalid
     # characters, not protein.
-    met = count_letters(counts)
+    met = count_residues(counts)
     nucleic = "rna" if met.get("U", 0) > met.get("T", 0) else "dna"
-    telling = LETTERS["protein"].difference(_SHARED_RESIDUES)
+    telling = RESIDUES["protein"].difference(_SHARED_RESIDUES)
     bases = sum(met.get(letter, 0) for letter in "ACGTUN")
-    if bases >= _MIN_SHARE * sum(met.get(letter, 0) for letter in telling):
-        strange = _outside_alphabet(met, nucleic)
+    if bases >= _MIN_ALPHABET_SHARE * sum(met.get(letter, 0) for letter in telling):
+        strange = _list_outside_alphabet(met, nucleic)
         is_clear = strange or sum(met.values()) >= few or "U" in met
-        return FoundAlphabet(nucleic if is_clear else None, strange)
-    if _outside_alphabet(met, nucleic) or sum(met.values()) >= few:
-        return FoundAlphabet("protein", _outside_alphabet(met, "protein"))
-    return FoundAlphabet(None, {})
+        return AlphabetGuess(nucleic if is_clear else None, strange)
+    if _list_outside_alphabet(met, nucleic) or sum(met.values()) >= few:
+        return AlphabetGuess("protein", _list_outside_alphabet(met, "protein"))
+    return AlphabetGuess(None, {})
 
 
-def count_letters(counts: NDArray[np.int64]) -> dict[str, int]:
+def count_residues(counts: NDArray[np.int64]) -> dict[str, int]:
     """Return the count of each residue, ignoring case."""
     met: dict[str, int] = {}
     for byte in counts.nonzero()[0].tolist():
@@ -122,13 +122,13 @@ def count_letters(counts: NDArray[np.int64]) -> dict[str, int]:
     return met
 
 
-def _outside_alphabet(met: dict[str, int], alphabet: str) -> dict[str, int]:
+def _list_outside_alphabet(met: dict[str, int], alphabet: str) -> dict[str, int]:
     """Return the residues that are not in an alphabet, the most frequent first."""
-    others = [(letter, n) for letter, n in met.items() if letter not in LETTERS[alphabet]]
+    others = [(letter, n) for letter, n in met.items() if letter not in RESIDUES[alphabet]]
     return dict(sorted(others, key=lambda pair: (-pair[1], pair[0])))
 
 
-def list_counts(letters: dict[str, int]) -> str:
+def format_counts(letters: dict[str, int]) -> str:
     """Format residues with their counts."""
     return ", ".join(f"{letter} {n:,}" for letter, n in letters.items())
 
@@ -226,7 +226,7 @@ class Summary:
             '<svg'
         """
         title = f"{Path(self.path).name}: {self.records:,} sequences, {self.format}"
-        write_plots(path, title, list(self._plots()))
+        write_plots(path, title, list(self._make_plots()))
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<15}{value}" for name, value in self.facts().items())
@@ -250,8 +250,8 @@ class Summary:
         )
         total = sum(self.letters.values())
         shares = [f"{it} {_format_percent(n / total)}" for it, n in self.letters.items()]
-        if (rest := len(shares) - _MAX_SHARES) > 0:
-            shares[_MAX_SHARES:] = [f"{rest} more"]
+        if (rest := len(shares) - _MAX_SHOWN_RESIDUES) > 0:
+            shares[_MAX_SHOWN_RESIDUES:] = [f"{rest} more"]
         facts = {
             "file": f"{self.path} ({self.file_bytes:,} bytes)",
             "format": self.format,
@@ -261,8 +261,8 @@ class Summary:
             "lengths": lengths
             if self.shortest != self.longest
             else f"all {self.shortest:,}",
-            "alphabet": self._alphabet(),
-            "invalid": list_counts(self.outside) or "none",
+            "alphabet": self._describe_alphabet(),
+            "invalid": format_counts(self.outside) or "none",
             "lower case": f"{self.lower_case:,}",
         }
         if self.gc is not None:
@@ -278,25 +278,25 @@ class Summary:
         facts["duplicate ids"] = (
             f"{self.duplicate_ids:,}{named}" if self.duplicate_ids else "none"
         )
-        return {name: escape_controls(fact) for name, fact in facts.items()}
+        return {name: printable(fact) for name, fact in facts.items()}
 
-    def _plots(self) -> Iterator[Plot]:
+    def _make_plots(self) -> Iterator[Plot]:
         """Yield the plots: four for FASTQ, two for FASTA."""
         yield plot_lengths(self.histogram, is_log=self.longest > _LOG_RATIO * self.median)
         if self.quality is not None:
             yield plot_quality(self.positions, self.quality)
-            yield plot_means(self.quality)
+            yield plot_mean_qualities(self.quality)
         bases = [
             base
             for base in _BASES.get(self.alphabet or "", "")
             if base != "N" or base in self.letters
         ]
         # Proteins have too many different residues to plot a line for each.
-        yield plot_bases(self.positions, bases) if bases else plot_letters(self.letters)
+        yield plot_bases(self.positions, bases) if bases else plot_residues(self.letters)
 
-    def _alphabet(self) -> str:
+    def _describe_alphabet(self) -> str:
         """Return the alphabet as text, with the number of residues outside the alphabet."""
-        known = LETTERS.get(self.alphabet or "")
+        known = RESIDUES.get(self.alphabet or "")
         if known is None:
             return "unclear"
         strange = {it: n for it, n in self.outside.items() if it not in known}
@@ -305,7 +305,7 @@ class Summary:
         total = sum(self.letters.values())
         return (
             f"looks like {self.alphabet} with other characters, {sum(strange.values()):,} "
-            f"of {total:,}: {list_counts(strange)}"
+            f"of {total:,}: {format_counts(strange)}"
         )
 
 

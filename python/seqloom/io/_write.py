@@ -18,10 +18,10 @@ from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError
-from seqloom.io._open import PairedReader, check_mates
+from seqloom.io._open import PairedReader, check_pair_ids
 from seqloom.io._reader import SequenceReader
-from seqloom.io._records import SequenceBatch, SequenceRecord, join, split_header
-from seqloom.io._settings import check_number
+from seqloom.io._records import SequenceBatch, SequenceRecord, join_batches, split_header
+from seqloom.io._settings import check_int_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,15 +50,15 @@ _FORMATS = {
 _COMPRESSIONS = {".bgz": "bgzip", ".gz": "gzip"}
 _READ_ONLY_SUFFIXES = {".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _MAX_LEVEL = 9
-_PAIR = 2
+_PAIR_SIZE = 2
 # Maximum number of records (or pairs), and of residues, in a batch of collected
 # records.
-_WRITE_ROWS = 4096
-_WRITE_RESIDUES = 4 << 20
+_BLOCK_RECORDS = 4096
+_BLOCK_RESIDUES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class FileOptions:
     """Validated options of `write_sequences` that apply to one file."""
 
     format: str
@@ -71,8 +71,8 @@ class Output:
         as_choice("format", self.format, ("fasta", "fastq"))
         as_choice("compression", self.compression, ("none", "gzip", "bgzip"))
         if self.line_width is not None:
-            check_number("line_width", self.line_width)
-        check_number("level", self.level, least=0)
+            check_int_range("line_width", self.line_width)
+        check_int_range("level", self.level, least=0)
         if self.level > _MAX_LEVEL:
             raise ArgumentError(f"level must be from 0 to {_MAX_LEVEL}, got {self.level}")
 
@@ -167,7 +167,7 @@ def write_sequences(  # noqa: PLR0913 - each is a property of a file
         as_path_text("path", file, one="one file, or a pair of paths") for file in files
     ]
     outputs = [
-        Output(
+        FileOptions(
             compression=compression or _find_compression(name),
             format=format or _find_format(name),
             line_width=line_width,
@@ -181,16 +181,16 @@ def write_sequences(  # noqa: PLR0913 - each is a property of a file
         return _write_pairs(names, cast("Pairs", records), outputs)
     name, batches = names[0], _to_batches(cast("Records", records))
     if name == "-":
-        return _write(name, batches, output=outputs[0], file=sys.stdout.buffer)
+        return _write_batches(name, batches, output=outputs[0], file=sys.stdout.buffer)
     with atomic_path(name) as part:
-        return _write(name, batches, output=outputs[0], part=part)
+        return _write_batches(name, batches, output=outputs[0], part=part)
 
 
-def _write(
+def _write_batches(
     name: str,
     batches: Iterable[SequenceBatch],
     *,
-    output: Output,
+    output: FileOptions,
     part: Path = Path(),
     file: BinaryIO | None = None,
 ) -> int:
@@ -215,7 +215,7 @@ def _write_batch(writer: _native.SequenceWriter, batch: SequenceBatch) -> None:
 
 def _check_output_pair(names: Sequence[str]) -> None:
     """Raise if two output files cannot be written together."""
-    if len(names) != _PAIR:
+    if len(names) != _PAIR_SIZE:
         raise ArgumentError(
             f"path must be one file or a pair of files, got {len(names)} files"
         )
@@ -224,11 +224,11 @@ def _check_output_pair(names: Sequence[str]) -> None:
             "-: standard output is one file, but a pair needs two: give both files, or "
             "one path for reads that alternate"
         )
-    if len(set(map(os.path.realpath, names))) < _PAIR:
+    if len(set(map(os.path.realpath, names))) < _PAIR_SIZE:
         raise ArgumentError(f"{names[0]}: both paths are the same file; give two files")
 
 
-def _write_pairs(names: Sequence[str], pairs: Pairs, outputs: Sequence[Output]) -> int:
+def _write_pairs(names: Sequence[str], pairs: Pairs, outputs: Sequence[FileOptions]) -> int:
     """Write first and second reads to two files; a failure leaves neither file."""
     count = 0
     with atomic_paths(names) as parts:
@@ -236,8 +236,8 @@ def _write_pairs(names: Sequence[str], pairs: Pairs, outputs: Sequence[Output]) 
             _native.SequenceWriter(part, None, name=name, **asdict(output))
             for part, name, output in zip(parts, names, outputs, strict=True)
         ]
-        for pair in _to_pairs(pairs):
-            check_mates(pair, paths=tuple(names), start=count)
+        for pair in _to_batch_pairs(pairs):
+            check_pair_ids(pair, paths=tuple(names), start=count)
             for writer, batch in zip(writers, pair, strict=True):
                 _write_batch(writer, batch)
             count += len(pair[0])
@@ -251,26 +251,26 @@ def _to_batches(records: Records) -> Iterator[SequenceBatch]:
     if isinstance(records, SequenceBatch):
         yield records
     elif isinstance(records, SequenceReader):
-        yield from records.batches(1 << 16, max_bytes=_WRITE_RESIDUES)
+        yield from records.batches(1 << 16, max_bytes=_BLOCK_RESIDUES)
     elif isinstance(records, PairedReader):
-        yield from map(_interleave, records.batches(1 << 16, max_bytes=_WRITE_RESIDUES))
+        yield from map(_interleave, records.batches(1 << 16, max_bytes=_BLOCK_RESIDUES))
     elif not isinstance(cast("object", records), Iterable):
         raise ArgumentError(
             "records must be a reader, a batch or an iterable of records; got "
             f"{type(records).__name__}"
         )
     else:
-        yield from _to_batch(records)
+        yield from _make_batches(records)
 
 
 def _interleave(pair: BatchPair) -> SequenceBatch:
     """Merge two batches into one batch in which first and second reads alternate."""
-    first, second = _check_lengths(pair)
+    first, second = _check_equal_sizes(pair)
     rows = np.arange(2 * len(first)).reshape(2, -1).T.reshape(-1)
-    return join([first, second]).take(rows)
+    return join_batches([first, second]).take(rows)
 
 
-def _check_lengths(pair: BatchPair) -> BatchPair:
+def _check_equal_sizes(pair: BatchPair) -> BatchPair:
     """Raise if two batches have different lengths."""
     first, second = map(len, pair)
     if first != second:
@@ -296,10 +296,14 @@ def _is_pair_of(value: object, kind: type) -> bool:
     if not isinstance(value, tuple):
         return False
     mates = cast("tuple[object, ...]", value)
-    return len(mates) == _PAIR and isinstance(mates[0], kind) and isinstance(mates[1], kind)
+    return (
+        len(mates) == _PAIR_SIZE
+        and isinstance(mates[0], kind)
+        and isinstance(mates[1], kind)
+    )
 
 
-def _to_batch(records: Iterable[Row | SequenceBatch | Pair]) -> Iterator[SequenceBatch]:
+def _make_batches(records: Iterable[Row | SequenceBatch | Pair]) -> Iterator[SequenceBatch]:
     """Collect single records into batches; yield batches unchanged."""
     rows: list[_Columns] = []
     letters = 0
@@ -308,9 +312,9 @@ def _to_batch(records: Iterable[Row | SequenceBatch | Pair]) -> Iterator[Sequenc
             yield from _yield_batch(rows)
             yield record
             continue
-        rows.append(_parse_row(record))
+        rows.append(_parse_record(record))
         letters += len(rows[-1][1])
-        if len(rows) >= _WRITE_ROWS or letters >= _WRITE_RESIDUES:
+        if len(rows) >= _BLOCK_RECORDS or letters >= _BLOCK_RESIDUES:
             yield from _yield_batch(rows)
             letters = 0
     yield from _yield_batch(rows)
@@ -341,7 +345,7 @@ def _yield_batch(rows: list[_Columns]) -> Iterator[SequenceBatch]:
     )
 
 
-def _parse_row(record: Row) -> _Columns:
+def _parse_record(record: Row) -> _Columns:
     """Return the header, residues and qualities of a record."""
     if isinstance(record, SequenceRecord):
         return _format_header(record), record.sequence, record.quality
@@ -376,22 +380,25 @@ def _encode_text(text: Letters | None) -> bytes | None:
         raise ArgumentError(f"expected UTF-8 text, got {quote(text)}") from None
 
 
-def _to_pairs(pairs: Pairs) -> Iterator[BatchPair]:
+def _to_batch_pairs(pairs: Pairs) -> Iterator[BatchPair]:
     """Convert pairs to two batches with equal numbers of records, in the same order."""
     if isinstance(pairs, PairedReader):
-        yield from pairs.batches(1 << 16, max_bytes=_WRITE_RESIDUES)
+        yield from pairs.batches(1 << 16, max_bytes=_BLOCK_RESIDUES)
         return
     for is_columns, group in groupby(pairs, _is_batch_pair):
         if is_columns:
-            yield from (_check_lengths(pair) for pair in group if _is_batch_pair(pair))
+            yield from (_check_equal_sizes(pair) for pair in group if _is_batch_pair(pair))
             continue
-        mates = map(_check_pair, group)
-        while several := list(islice(mates, _WRITE_ROWS)):
+        mates = map(_check_record_pair, group)
+        while several := list(islice(mates, _BLOCK_RECORDS)):
             first, second = zip(*several, strict=True)
-            yield join(list(_to_batches(first))), join(list(_to_batches(second)))
+            yield (
+                join_batches(list(_to_batches(first))),
+                join_batches(list(_to_batches(second))),
+            )
 
 
-def _check_pair(pair: object) -> RecordPair:
+def _check_record_pair(pair: object) -> RecordPair:
     """Raise if a value is not a pair of records."""
     if not _is_record_pair(pair):
         raise ArgumentError(

@@ -30,7 +30,7 @@ from seqloom.models._esm2_layers import (
 )
 from seqloom.nn import Buffer, Embedding, Int8Linear, LayerNorm, Linear, LoRALinear, Module
 from seqloom.record import load
-from seqloom.record._facts import checksum_of
+from seqloom.record._facts import joint_checksum
 from seqloom.tensor import backend as find_backend
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class ESM2(Module):
         network.to(found, "float32" if name == INT8 else name)
         network.load_record(map_arrays(network, arrays, str(place))).eval()
         if name == INT8:
-            network.identity = f"{checksum_of(network.to_record())}:{INT8}"
+            network.identity = f"{joint_checksum(network.to_record())}:{INT8}"
             quantise_layers(network, config.vocabulary)
         return network
 

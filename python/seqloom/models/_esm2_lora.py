@@ -20,7 +20,7 @@ from seqloom.models._examples import (
 from seqloom.models._head import Head, HeadConfig
 from seqloom.nn import Config, Module, add_lora
 from seqloom.nn._operands import as_operand
-from seqloom.record._facts import checksum_of
+from seqloom.record._facts import joint_checksum
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class ESM2LoRAConfig(Config):
                 f"{error}. The model's adapters need this base network: if its folder has "
                 "moved, pass it to sl.models.load(run, base=FOLDER) (--base FOLDER)"
             ) from None
-        found = checksum_of(base.to_record())
+        found = joint_checksum(base.to_record())
         if self.base_hash and self.base_hash != found:
             raise RecordError(
                 f"{self.base}: has other weights (checksum {found}) than the base network "

@@ -13,7 +13,7 @@ from seqloom.errors import ArgumentError, BackendError, GradientError, RecordErr
 from seqloom.nn import Buffer, Fill, Module, Param
 from seqloom.nn._state import require_mapping
 from seqloom.record import Record
-from seqloom.record._keys import rename
+from seqloom.record._keys import rename_arrays
 from seqloom.tensor import Gradients, Tensor, backend as find_backend
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ class TorchModule(Module):
         """Load parameters and buffers into this module and the PyTorch network."""
         require_mapping(record)
         aliases = _list_aliases(self.module)
-        super().load_record(_join_aliases(rename(record, keys), aliases), **options)
+        super().load_record(_join_aliases(rename_arrays(record, keys), aliases), **options)
         self.update_torch()
         return self
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqloom._config import JsonConfig
-from seqloom._text import escape_controls
+from seqloom._text import printable
 from seqloom.data._parts import has_letters, hash_letters
 from seqloom.data._paths import file_digest
 from seqloom.errors import MissingFileError, RecordError
@@ -92,7 +92,7 @@ def dataset_files(part: Any) -> list[Path]:
 
 def file_names(files: Iterable[Path]) -> list[str]:
     """Return printable file names, without the folders, which differ between machines."""
-    return [escape_controls(file.name) for file in files]
+    return [printable(file.name) for file in files]
 
 
 def _range(first: int, last: int) -> str:

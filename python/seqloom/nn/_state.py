@@ -16,7 +16,7 @@ from seqloom.nn._parameters import ModuleArray
 from seqloom.nn._submodules import is_module, list_modules
 from seqloom.record import LazyArray, Record
 from seqloom.record._array import to_numpy
-from seqloom.record._keys import rename
+from seqloom.record._keys import rename_arrays
 from seqloom.tensor import Tensor
 from seqloom.tensor._elements import explain_misfit
 
@@ -182,7 +182,7 @@ def load_state(
     }
     values = {
         path: value if isinstance(value, LazyArray) else to_numpy(path, value)
-        for path, value in rename(record, keys).items()
+        for path, value in rename_arrays(record, keys).items()
     }
     inside = {p: values.pop(p) for p in list(values) if _is_inside(p, custom)}
     report, misfits = _compare_record(parts, values)

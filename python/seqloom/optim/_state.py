@@ -10,7 +10,7 @@ from seqloom._arguments import is_dict
 from seqloom.errors import ArgumentError, RecordError
 from seqloom.nn._state import to_record_array
 from seqloom.record import Record
-from seqloom.record._keys import change_array, list_renamed
+from seqloom.record._keys import list_renamed, transform_array
 from seqloom.tensor import Tensor
 from seqloom.tensor._leaves import (
     Counter,
@@ -293,7 +293,7 @@ def _rename_paths(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
         path, _, state = name.rpartition(".")
         if path in changes:
             new, change = changes[path]
-            found = array if change is None else change_array(name, array, change)
+            found = array if change is None else transform_array(name, array, change)
             arrays[f"{new}.{state}"] = found
     if is_dict(counts := facts.get("step_counts")):
         facts["step_counts"] = {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # The dtype names of safetensors, which all file formats of this package use.
-TYPES: dict[str, np.dtype[Any]] = {
+DTYPES_BY_NAME: dict[str, np.dtype[Any]] = {
     name: np.dtype(kind)
     for name, kind in {
         "BOOL": np.bool_,
@@ -36,19 +36,19 @@ TYPES: dict[str, np.dtype[Any]] = {
         "F8_E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
     }.items()
 }
-_NAMES = {dtype: name for name, dtype in TYPES.items()}
+_TYPE_NAMES = {dtype: name for name, dtype in DTYPES_BY_NAME.items()}
 _MAX_NAME_LENGTH = 200  # Maximum length of a name in an error message.
 # Float types that a precision can convert, sorted from narrow to wide.
-FLOATS = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8"))
+FLOAT_DTYPES = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8"))
 
 
-def find_dtype(file: str, path: str, name: object) -> np.dtype[Any]:
+def parse_dtype(file: str, path: str, name: object) -> np.dtype[Any]:
     """Return the dtype for a dtype name in a file."""
-    dtype = TYPES.get(name) if isinstance(name, str) else None
+    dtype = DTYPES_BY_NAME.get(name) if isinstance(name, str) else None
     if dtype is None:
         raise RecordError(
             f"{file}: {_shorten(path)} has the unknown dtype {_shorten(name)}; expected "
-            f"one of {', '.join(TYPES)}"
+            f"one of {', '.join(DTYPES_BY_NAME)}"
         )
     return dtype
 
@@ -74,17 +74,19 @@ def _shorten(name: object) -> str:
 
 def name_dtype(path: str, dtype: np.dtype[Any]) -> str:
     """Return the name of a dtype; raise if records cannot store it."""
-    if dtype not in _NAMES:
+    if dtype not in _TYPE_NAMES:
         raise RecordError(
             f"{path} has dtype {dtype}, which a record cannot store; expected one of "
-            f"{', '.join(map(str, _NAMES))}"
+            f"{', '.join(map(str, _TYPE_NAMES))}"
         )
-    return _NAMES[dtype]
+    return _TYPE_NAMES[dtype]
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
     """Return whether `precision` applies to this dtype; True for real floats."""
-    return dtype in FLOATS or (dtype in _NAMES and _NAMES[dtype].startswith("F8"))
+    return dtype in FLOAT_DTYPES or (
+        dtype in _TYPE_NAMES and _TYPE_NAMES[dtype].startswith("F8")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ class LazyArray:
 
 
 # Number of bytes converted at a time: a multiple of 1 MiB, because each MiB is hashed.
-_CONVERTED_BYTES = 4 << 20
+_CONVERSION_BLOCK_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +181,13 @@ class PreparedArray:
         if flat.dtype == self.dtype:
             yield from [flat.view(np.uint8)] if flat.size else []
             return
-        count = _CONVERTED_BYTES // self.dtype.itemsize
+        count = _CONVERSION_BLOCK_BYTES // self.dtype.itemsize
         for start in range(0, flat.size, count):
-            part = convert(self.path, flat[start : start + count], self.dtype)
+            part = convert_floats(self.path, flat[start : start + count], self.dtype)
             yield part.view(np.uint8)
 
 
-def prepare(path: object, value: Any) -> PreparedArray:
+def prepare_array(path: object, value: Any) -> PreparedArray:
     """Prepare an array for writing; raise if a reader would not accept the array."""
     if not isinstance(path, str) or path == "__metadata__":
         raise RecordError(
@@ -231,7 +233,7 @@ def to_numpy(path: str, value: Any) -> NDArray[Any]:
         ) from error
 
 
-def convert(path: str, array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+def convert_floats(path: str, array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Convert floats to another dtype; raise if a finite number would become infinite."""
     with np.errstate(all="ignore"):
         converted = array.astype(dtype)

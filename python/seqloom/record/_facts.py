@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 # Version of all file formats of this package. Files of earlier versions can be read.
-VERSION = 1
+FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class RecordFacts:
     """Checksums, metadata and narrowest allowed dtypes of a record."""
 
     sums: Mapping[str, str]
@@ -35,21 +35,21 @@ class Facts:
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON values."""
         return {
-            "format": VERSION,
-            "checksum": ALGORITHM,
+            "format": FORMAT_VERSION,
+            "checksum": CHECKSUM_ALGORITHM,
             "sums": dict(self.sums),
             "least_dtypes": self.least,
             "metadata": self.metadata,
         }
 
 
-def encode_facts(facts: Facts) -> str:
+def encode_facts(facts: RecordFacts) -> str:
     """Encode facts as a checksum and JSON; the length does not depend on array values."""
-    text = json.dumps(facts.to_dict(), default=_to_json)
+    text = json.dumps(facts.to_dict(), default=_scalar_to_json)
     return f"{zlib.crc32(text.encode()):08x} {text}"
 
 
-def decode_facts(name: str, sealed: str) -> Facts:
+def decode_facts(name: str, sealed: str) -> RecordFacts:
     """Decode the result of `encode_facts`; raise if it is damaged."""
     checksum, _, text = sealed.partition(" ")
     if checksum != f"{zlib.crc32(text.encode(errors='surrogatepass')):08x}":
@@ -57,23 +57,23 @@ def decode_facts(name: str, sealed: str) -> Facts:
     parsed = parse_json(name, text)
     parts = parsed if is_dict(parsed) else {}
     version = parts.get("format", 0)
-    if type(version) is not int or not 0 <= version <= VERSION:
+    if type(version) is not int or not 0 <= version <= FORMAT_VERSION:
         raise RecordError(
             f"{name}: has the format version {version}; this seqloom reads versions up to "
-            f"{VERSION}; install a newer one"
+            f"{FORMAT_VERSION}; install a newer one"
         )
     if "format" not in parts:  # the file was written before format version 1
         sums = _require_dict(name, parts, "crc32", kind=int)
         hexadecimal = {path: f"{value:08x}" for path, value in sums.items()}
-        return Facts(hexadecimal, _require_dict(name, parts, "metadata"), is_old=True)
-    if parts.get("checksum") != ALGORITHM:
+        return RecordFacts(hexadecimal, _require_dict(name, parts, "metadata"), is_old=True)
+    if parts.get("checksum") != CHECKSUM_ALGORITHM:
         raise RecordError(
             f"{name}: has checksums of the kind {parts.get('checksum')!r}, expected "
-            f"{ALGORITHM!r}"
+            f"{CHECKSUM_ALGORITHM!r}"
         )
     sums = _require_dict(name, parts, "sums", kind=str)
     least = _require_dict(name, parts, "least_dtypes", kind=str)
-    return Facts(sums, _require_dict(name, parts, "metadata"), least)
+    return RecordFacts(sums, _require_dict(name, parts, "metadata"), least)
 
 
 def _require_dict(
@@ -108,7 +108,7 @@ def _require_unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return entries
 
 
-def _to_json(value: Any) -> Any:
+def _scalar_to_json(value: Any) -> Any:
     """Convert a NumPy scalar; JSON supports no other objects."""
     if isinstance(value, np.generic):
         return cast("Any", value).item()
@@ -121,7 +121,7 @@ def _to_json(value: Any) -> Any:
 # Name of the checksum algorithm in files. Each MiB of an array is hashed with 64-bit
 # XXH3. The dtype, the shape and the hashes of all MiB are then hashed again in the same
 # way, until one hash is left.
-ALGORITHM = "xxh3-64-mib"
+CHECKSUM_ALGORITHM = "xxh3-64-mib"
 _HASH_BYTES = 8
 CHECKSUM_PLACEHOLDER = "0" * 2 * _HASH_BYTES  # replaced when the checksum is known
 
@@ -139,7 +139,7 @@ def _hash_blocks(data: bytes) -> bytes:
     return hash_bytes(np.frombuffer(data, np.uint8))
 
 
-def crc32(array: NDArray[Any]) -> str:
+def array_crc32(array: NDArray[Any]) -> str:
     """Return the checksum that files used before format version 1."""
     # dtypes of ml_dtypes have no type code.
     code = array.dtype.name if array.dtype.kind == "V" else array.dtype.str
@@ -148,7 +148,7 @@ def crc32(array: NDArray[Any]) -> str:
     return f"{zlib.crc32(whole.view(np.uint8).data, kind):08x}"
 
 
-def checksum_of(arrays: Mapping[str, Any]) -> str:
+def joint_checksum(arrays: Mapping[str, Any]) -> str:
     """Return the checksum of several arrays, such as all weights of a network."""
     lines: list[str] = []
     for path, value in arrays.items():

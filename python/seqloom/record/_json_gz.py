@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 
 from seqloom.errors import RecordError
-from seqloom.record._array import find_dtype, require_shape
-from seqloom.record._facts import Facts, checksum, decode_facts, encode_facts
+from seqloom.record._array import parse_dtype, require_shape
+from seqloom.record._facts import RecordFacts, checksum, decode_facts, encode_facts
 from seqloom.record._record import Record, Recorder
 from seqloom.record._source import hash_bytes
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from seqloom.record._source import RecordSource
 
 # One JSON document with a line for each array.
-_FIRST, _MIDDLE, _LAST = b'{"seqloom":"record","arrays":{\n', b"},\n", b"}\n"
+_JSON_START, _JSON_MIDDLE, _JSON_END = b'{"seqloom":"record","arrays":{\n', b"},\n", b"}\n"
 _FACTS_KEY = b'"facts":'
 _GZIP_LEVEL = 1  # Weights are nearly random, so higher levels hardly save space.
 _BASE64_BYTES = 3 << 18  # bytes that are encoded at a time; a multiple of 3 for base64
@@ -79,13 +79,15 @@ class JsonGz(Recorder):
         """
         sums: dict[str, str] = {}
         with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as packed:
-            packed.write(_FIRST)
+            packed.write(_JSON_START)
             for number, (path, array) in enumerate(record.items()):
                 packed.write(b",\n" if number else b"")
                 sums[path] = _write_array(packed, path, array)
             packed.write(b"\n" if record else b"")
-            facts = encode_facts(Facts(sums, record.metadata, record.least_dtypes))
-            packed.write(_MIDDLE + _FACTS_KEY + json.dumps(facts).encode() + b"\n" + _LAST)
+            facts = encode_facts(RecordFacts(sums, record.metadata, record.least_dtypes))
+            packed.write(
+                _JSON_MIDDLE + _FACTS_KEY + json.dumps(facts).encode() + b"\n" + _JSON_END
+            )
 
     def decode(self, source: RecordSource) -> Record:
         """Read and check all arrays.
@@ -145,22 +147,22 @@ def _split_into_blocks(
 
 def _read_document(name: str, file: Any) -> Record:
     """Read the arrays and facts of a document, line by line."""
-    if file.readline(len(_FIRST)) != _FIRST:
+    if file.readline(len(_JSON_START)) != _JSON_START:
         raise RecordError(f"{name}: not a record in JSON")
     arrays: dict[str, JsonArray] = {}
-    while (line := file.readline()) != _MIDDLE:
+    while (line := file.readline()) != _JSON_MIDDLE:
         path, array = _parse_line(name, line)
         if path in arrays:
             raise RecordError(f"{name}: the name {path!r} appears twice")
         arrays[path] = array
     sealed = file.readline()
-    if file.read() != _LAST or not sealed.startswith(_FACTS_KEY):
+    if file.read() != _JSON_END or not sealed.startswith(_FACTS_KEY):
         raise RecordError(f"{name}: the end of the JSON record is missing")
     facts = decode_facts(name, _parse_json_as(name, sealed.removeprefix(_FACTS_KEY), str))
     if arrays.keys() != facts.sums.keys():
         raise RecordError(f"{name}: the names of its arrays are damaged")
     values = {
-        path: _to_array(name, path, arrays.pop(path), expected=sum_)
+        path: _decode_array(name, path, arrays.pop(path), expected=sum_)
         for path, sum_ in facts.sums.items()
     }
     return Record(values, metadata=facts.metadata, least_dtypes=facts.least)
@@ -185,9 +187,9 @@ def _parse_json_as(name: str, text: bytes, kind: Any) -> Any:
         raise RecordError(f"{name}: its text is not valid ({error})") from None
 
 
-def _to_array(name: str, path: str, entry: JsonArray, *, expected: str) -> NDArray[Any]:
+def _decode_array(name: str, path: str, entry: JsonArray, *, expected: str) -> NDArray[Any]:
     """Convert a JSON array to a NumPy array; raise if its checksum differs."""
-    dtype = find_dtype(name, path, entry.dtype)
+    dtype = parse_dtype(name, path, entry.dtype)
     require_shape(name, path, entry.shape, dtype=dtype)
     data = np.frombuffer(entry.data, np.uint8)
     if checksum(entry.dtype, entry.shape, hash_bytes(data)) != expected:

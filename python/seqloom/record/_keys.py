@@ -18,12 +18,12 @@ _Table: TypeAlias = Mapping[str, NewKey]
 KeyMap: TypeAlias = _Table | Callable[[str], NewKey]
 
 
-def rename(record: Mapping[str, Any], keys: KeyMap | None) -> dict[str, Any]:
+def rename_arrays(record: Mapping[str, Any], keys: KeyMap | None) -> dict[str, Any]:
     """Rename and transform arrays by a key map."""
     if keys is None:
         return dict(record)
     return {
-        new: record[old] if change is None else change_array(old, record[old], change)
+        new: record[old] if change is None else transform_array(old, record[old], change)
         for old, new, change in list_renamed(record, keys)
     }
 
@@ -93,7 +93,7 @@ def _fill_wildcards(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
     return (filled, change[0]) if change else filled
 
 
-def change_array(path: str, value: Any, change: Callable[[Any], Any]) -> Any:
+def transform_array(path: str, value: Any, change: Callable[[Any], Any]) -> Any:
     """Transform an array; a lazy array is transformed when it is read."""
     if not isinstance(value, LazyArray):
         return _apply_transform(path, to_numpy(path, value), change)

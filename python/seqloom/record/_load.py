@@ -85,7 +85,7 @@ def _read_file(source: RecordSource, path: Path) -> Record:
     head = source.read(0, min(LENGTH_BYTES + 1, source.size))
     reads: dict[bytes, Callable[[RecordSource], Record]] = {
         _GZIP_MAGIC: JsonGz().decode,
-        HDF5: read_hdf5,
+        HDF5_MAGIC: read_hdf5,
         ZIP_MAGIC: _read_zip,
         PICKLE_MAGIC: reject_pickle,
     }
@@ -105,7 +105,7 @@ def _read_folder(folder: Path, *, mapped: bool) -> Record:
     path = _find_weights(folder)
     if not path.name.endswith(".index.json"):
         return load(path, mapped=mapped)
-    files = _read_index(path)
+    files = _read_weight_index(path)
     records = {
         name: load(folder / name, mapped=mapped) for name in dict.fromkeys(files.values())
     }
@@ -136,7 +136,7 @@ def _find_weights(folder: Path) -> Path:
     )
 
 
-def _read_index(path: Path) -> dict[str, str]:
+def _read_weight_index(path: Path) -> dict[str, str]:
     """Return the file name of each array in an index."""
     with reading(path):
         index: Any = parse_json(str(path), path.read_bytes())
@@ -152,10 +152,10 @@ def _read_index(path: Path) -> dict[str, str]:
     return files
 
 
-HDF5 = b"\x89HDF\r\n\x1a\n"
+HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 KERAS_WEIGHTS = "model.weights.h5"  # Name of the weights in a Keras 3 archive.
 # Group of the weights in a whole-model file of Keras 2.
-_MODEL_WEIGHTS = "model_weights/"
+_WEIGHTS_PREFIX = "model_weights/"
 
 
 def read_hdf5(source: RecordSource) -> Record:
@@ -170,7 +170,7 @@ def read_hdf5(source: RecordSource) -> Record:
     arrays: dict[str, LazyArray] = {}
     for name, (shape, dtype) in found.items():
         # TensorFlow appends ":0" to the names of weights.
-        path = name.removeprefix(_MODEL_WEIGHTS).removesuffix(":0").replace("/", ".")
+        path = name.removeprefix(_WEIGHTS_PREFIX).removesuffix(":0").replace("/", ".")
         if path in arrays:
             raise RecordError(f"{source.name}: two arrays have the path {path}")
         read = partial(_read_array, source, name, size=prod(shape), dtype=dtype)

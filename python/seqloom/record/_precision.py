@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from seqloom.errors import ArgumentError
-from seqloom.record._array import FLOATS, is_float
+from seqloom.record._array import FLOAT_DTYPES, is_float
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -129,12 +129,12 @@ def choose_dtype(
     if policy is None or not is_float(dtype):
         return dtype
     wanted = _pick_dtype(policy, path, dtype)
-    if wanted not in FLOATS:
+    if wanted not in FLOAT_DTYPES:
         raise ArgumentError(
             f"precision returned {wanted} for {path}, expected one of "
-            f"{', '.join(map(str, FLOATS))}"
+            f"{', '.join(map(str, FLOAT_DTYPES))}"
         )
-    lowest = FLOATS[0] if least is None else _FLOATS_BY_NAME[least]
+    lowest = FLOAT_DTYPES[0] if least is None else _FLOATS_BY_NAME[least]
     return (
         wanted
         if wanted.itemsize >= lowest.itemsize
@@ -160,4 +160,4 @@ def _pick_dtype(policy: PrecisionPolicy, path: str, dtype: np.dtype[Any]) -> np.
 
 
 # NumPy resolves the name "bfloat16" only after ml_dtypes is imported.
-_FLOATS_BY_NAME: dict[Any, np.dtype[Any]] = {str(dtype): dtype for dtype in FLOATS}
+_FLOATS_BY_NAME: dict[Any, np.dtype[Any]] = {str(dtype): dtype for dtype in FLOAT_DTYPES}

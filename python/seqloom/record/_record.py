@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 import numpy as np
 
 from seqloom._files import atomic_path, flush_in_background
-from seqloom.record._array import LazyArray, PreparedArray, prepare
+from seqloom.record._array import LazyArray, PreparedArray, prepare_array
 from seqloom.record._precision import choose_dtype, require_matches, require_precision
 from seqloom.record._source import RecordSource
 
@@ -89,7 +89,7 @@ class Record(Mapping[str, Any]):
             >>> list(sl.record.Record({"weight": 1}).with_prefix("model."))
             ['model.weight']
         """
-        return self._renamed({path: prefix + path for path in self})
+        return self._select_and_rename({path: prefix + path for path in self})
 
     def under(self, prefix: str) -> Record:
         """Select the arrays whose paths start with a prefix, and remove the prefix.
@@ -106,9 +106,9 @@ class Record(Mapping[str, Any]):
             ['weight']
         """
         chosen = [path for path in self if path.startswith(prefix)]
-        return self._renamed({path: path[len(prefix) :] for path in chosen})
+        return self._select_and_rename({path: path[len(prefix) :] for path in chosen})
 
-    def _renamed(self, names: Mapping[str, str]) -> Record:
+    def _select_and_rename(self, names: Mapping[str, str]) -> Record:
         """Return a record of selected arrays with new paths."""
         least = {
             new: self.least_dtypes[path]
@@ -254,7 +254,7 @@ class Recorder(ABC):
             >>> record = sl.record.Record({"x": np.ones(1)})
             >>> sl.record.JsonGz().write("a.json.gz", record)
         """
-        prepared = self._prepare(record)
+        prepared = self._prepare_arrays(record)
         # The temporary file is not reopened by name, because its writer holds a lock on
         # it.
         with atomic_path(path) as part, part.open("r+b") as file, flush_in_background(file):
@@ -301,7 +301,7 @@ class Recorder(ABC):
             0
         """
         file = io.BytesIO()
-        self.encode(self._prepare(record), file)
+        self.encode(self._prepare_arrays(record), file)
         return file.getvalue()
 
     def from_bytes(self, data: bytes | bytearray | memoryview) -> Record:
@@ -324,11 +324,11 @@ class Recorder(ABC):
         """
         return self.decode(RecordSource.of_bytes(data))
 
-    def _prepare(self, record: Record) -> Record:
+    def _prepare_arrays(self, record: Record) -> Record:
         """Return the record with the dtypes that the precision selects."""
         if self.precision is not None:
             require_precision(self.precision)
-        prepared = {path: prepare(path, array) for path, array in record.items()}
+        prepared = {path: prepare_array(path, array) for path, array in record.items()}
         require_matches(self.precision, prepared)
         arrays = {
             path: PreparedArray(

@@ -11,12 +11,12 @@ import msgspec
 
 from seqloom._arguments import is_dict, quote
 from seqloom.errors import RecordError
-from seqloom.record._array import LazyArray, find_dtype, require_shape
+from seqloom.record._array import LazyArray, parse_dtype, require_shape
 from seqloom.record._facts import (
     CHECKSUM_PLACEHOLDER,
-    Facts,
+    RecordFacts,
+    array_crc32,
     checksum,
-    crc32,
     decode_facts,
     encode_facts,
     parse_json,
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from seqloom.record._precision import PrecisionPolicy
 
 Kind = TypeVar("Kind")
-Size = Annotated[int, msgspec.Meta(ge=0)]
+NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 LENGTH_BYTES = 8  # Size in bytes of the integer that contains the header's length.
 _MAX_HEADER_BYTES = 100_000_000  # Limit of the safetensors format.
 # The facts are a single metadata string, because other programs may reorder metadata.
 # The string contains a prefix, the checksum, and the facts as JSON.
-_FACTS, _FACTS_PREFIX = "seqloom", "seqloom facts "
+_FACTS_KEY, _FACTS_PREFIX = "seqloom", "seqloom facts "
 _PLAIN_METADATA = {"format": "pt"}
 # Arrays begin at a multiple of this number of bytes, the size of a cache line.
 _ALIGNMENT = 64
@@ -121,7 +121,7 @@ class Safetensors(Recorder):
             {'n': 1}
         """
         arrays, strings = _read_header(source)
-        entry = strings.get(_FACTS, "")
+        entry = strings.get(_FACTS_KEY, "")
         if not entry and not any(
             text.startswith(_FACTS_PREFIX) for text in strings.values()
         ):
@@ -155,8 +155,10 @@ def _sort_paths(record: Record) -> list[str]:
 
 def _build_header(record: Record, sums: Mapping[str, str], *, plain: bool) -> bytes:
     """Return the header's length and the header, padded with spaces for alignment."""
-    facts = Facts(sums, record.metadata, record.least_dtypes)
-    strings = _PLAIN_METADATA if plain else {_FACTS: _FACTS_PREFIX + encode_facts(facts)}
+    facts = RecordFacts(sums, record.metadata, record.least_dtypes)
+    strings = (
+        _PLAIN_METADATA if plain else {_FACTS_KEY: _FACTS_PREFIX + encode_facts(facts)}
+    )
     table: dict[str, object] = {"__metadata__": strings}
     start = 0
     for path in _sort_paths(record):
@@ -177,8 +179,8 @@ class HeaderEntry(msgspec.Struct):
     """Header entry of an array: its dtype, shape and offsets."""
 
     dtype: str
-    shape: tuple[Size, ...]
-    data_offsets: tuple[Size, Size]
+    shape: tuple[NonNegative, ...]
+    data_offsets: tuple[NonNegative, NonNegative]
 
 
 class StoredArray(NamedTuple):
@@ -212,7 +214,11 @@ class StoredArray(NamedTuple):
         data, hashes = self.source.take(self.start, self.stop)
         array = data.view(self.dtype).reshape(self.shape)
         if self.expected is not None:
-            sum_ = crc32(array) if self.is_old else checksum(self.kind, self.shape, hashes)
+            sum_ = (
+                array_crc32(array)
+                if self.is_old
+                else checksum(self.kind, self.shape, hashes)
+            )
             if sum_ != self.expected:
                 raise RecordError(
                     f"{self.source.name}: {self.path} is damaged (its checksum differs)"
@@ -226,7 +232,9 @@ def _read_header(source: RecordSource) -> tuple[dict[str, StoredArray], dict[str
     begin = LENGTH_BYTES + length
     if begin > source.size or length > _MAX_HEADER_BYTES:
         raise _file_error(source, "its header is truncated")
-    table: Any = parse_json(source.name, _decode(source, source.read(LENGTH_BYTES, begin)))
+    table: Any = parse_json(
+        source.name, _decode_header(source, source.read(LENGTH_BYTES, begin))
+    )
     if not is_dict(table):
         raise _file_error(source, "its header is not a JSON object")
     metadata = table.pop("__metadata__", None)
@@ -242,7 +250,7 @@ def _read_header(source: RecordSource) -> tuple[dict[str, StoredArray], dict[str
     return arrays, strings
 
 
-def _decode(source: RecordSource, header: bytes) -> str:
+def _decode_header(source: RecordSource, header: bytes) -> str:
     """Decode a header as text; raise if it begins with a byte order mark."""
     try:
         text = header.decode()
@@ -256,7 +264,7 @@ def _decode(source: RecordSource, header: bytes) -> str:
 def _parse_entry(source: RecordSource, name: str, entry: Any, *, begin: int) -> StoredArray:
     """Check a header entry's dtype, shape and size, and return its array."""
     fields = _convert_json(source, f"the entry of {quote(name)}", entry, kind=HeaderEntry)
-    dtype = find_dtype(source.name, name, fields.dtype)
+    dtype = parse_dtype(source.name, name, fields.dtype)
     require_shape(source.name, name, fields.shape, dtype=dtype)
     start, stop = fields.data_offsets
     if stop - start != prod(fields.shape) * dtype.itemsize:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MIN_THREADED_BYTES = 8 << 20
 # Weights hardly compress, so uncompressed content that exceeds both limits is not a
 # model.
-_MAX_UNCHECKED_BYTES, _MAX_EXPANSION = 1 << 26, 16
+_MAX_UNCHECKED_BYTES, _MAX_EXPANSION_FACTOR = 1 << 26, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class RecordSource:
         file = self._checked_path().open("rb")
         try:
             # The path may now refer to another file.
-            self._check(os.fstat(file.fileno()))
+            self._check_unchanged(os.fstat(file.fileno()))
         except RecordError:
             file.close()
             raise
@@ -172,7 +172,7 @@ class RecordSource:
 
     def require_plausible(self, what: str, size: int) -> None:
         """Raise if the content needs far more memory than the file has bytes."""
-        if size > max(_MAX_UNCHECKED_BYTES, _MAX_EXPANSION * self.size):
+        if size > max(_MAX_UNCHECKED_BYTES, _MAX_EXPANSION_FACTOR * self.size):
             raise RecordError(
                 f"{self.name}: {what} would take {size} bytes, but the file has only "
                 f"{self.size}; the file is damaged or hostile and is not read"
@@ -212,10 +212,10 @@ class RecordSource:
             now = path.stat()
         except OSError as error:
             raise RecordError(f"{path}: can no longer be read ({error})") from None
-        self._check(now)
+        self._check_unchanged(now)
         return path
 
-    def _check(self, now: os.stat_result) -> None:
+    def _check_unchanged(self, now: os.stat_result) -> None:
         """Raise if the file was changed or replaced."""
         if _fingerprint_file(now) != self._state:
             raise RecordError(
@@ -238,7 +238,7 @@ def _fingerprint_file(status: os.stat_result) -> tuple[int, ...]:
     return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
-_BLOCK_BYTES = 1 << 20  # Bytes that are decompressed at a time.
+_HASH_BLOCK_BYTES = 1 << 20  # Bytes that are decompressed at a time.
 # Exceptions that zipfile raises for damage, unknown methods, encrypted members and
 # invalid names.
 _ZIP_ERRORS = (
@@ -276,4 +276,4 @@ def read_member(source: RecordSource, archive: ZipFile, name: str) -> bytes:
         )
     source.require_plausible(name, info.file_size)
     with archive.open(info) as member:
-        return b"".join(iter(lambda: member.read(_BLOCK_BYTES), b""))
+        return b"".join(iter(lambda: member.read(_HASH_BLOCK_BYTES), b""))

@@ -59,7 +59,7 @@ _KNOWN_FUNCTIONS = frozenset(
 _TORCH_PREFIX = "torch."
 # Conversions of tensors that arrays cannot represent, by the name in the pickle. The
 # user must convert the tensor in PyTorch and save the result.
-_CONVERSIONS = {
+_CONVERSION_HINTS = {
     "torch._utils._rebuild_qtensor": "tensor.dequantize()",
     "torch._utils._rebuild_sparse_tensor": "tensor.to_dense()",
     "torch.complex32": "tensor.to(torch.complex64)",
@@ -99,7 +99,7 @@ def read_pickle(file: str, data: bytes) -> Any:
     machine = _PickleMachine(file)
     try:
         for code, argument, _ in pickletools.genops(data):
-            machine.step(code.name, argument)
+            machine.run_instruction(code.name, argument)
     except RecordError:
         raise
     except (ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
@@ -117,7 +117,7 @@ class _PickleMachine:
         self.stack: list[Any] = []
         self.memory: dict[int, Any] = {}
 
-    def step(self, name: str, argument: Any) -> None:
+    def run_instruction(self, name: str, argument: Any) -> None:
         """Execute one instruction of the pickle."""
         if name in _CONSTANT_INSTRUCTIONS:
             self.stack.append(_CONSTANT_INSTRUCTIONS[name]())
@@ -131,7 +131,7 @@ class _PickleMachine:
                 "need and seqloom does not execute"
             )
 
-    def remember(self, number: int) -> None:
+    def memoize_top(self, number: int) -> None:
         """Store the top of the stack in the memo of the pickle."""
         self.memory[number] = self.stack[-1]
 
@@ -146,14 +146,14 @@ class _PickleMachine:
         del self.stack[place:]
         return found
 
-    def find_name(self, argument: str) -> None:
+    def push_name(self, argument: str) -> None:
         """Push a global name if tensors need the name; otherwise raise."""
         name = argument.replace(" ", ".")
         needs = f"{self.file}: needs {name} to be loaded"
-        if name in _CONVERSIONS:
+        if name in _CONVERSION_HINTS:
             raise RecordError(
                 f"{needs}, but arrays cannot represent such tensors; load it in torch "
-                f"and save {_CONVERSIONS[name]} instead of the tensor"
+                f"and save {_CONVERSION_HINTS[name]} instead of the tensor"
             )
         if name not in _KNOWN_FUNCTIONS and name.removeprefix(_TORCH_PREFIX) not in _DTYPES:
             raise RecordError(
@@ -163,12 +163,12 @@ class _PickleMachine:
             )
         self.stack.append(PickledName(name))
 
-    def find_name_of_stack(self) -> None:
+    def push_name_of_stack(self) -> None:
         """Pop a module and a name, and push the full name."""
         name, module = self.stack.pop(), self.stack.pop()
-        self.find_name(f"{module} {name}")
+        self.push_name(f"{module} {name}")
 
-    def find_storage(self) -> None:
+    def push_storage(self) -> None:
         """Replace the description of a storage by a `PickledStorage`."""
         kind, name, key, _, _ = self.stack.pop()[:5]
         if kind != "storage" or not isinstance(key, str):
@@ -177,7 +177,7 @@ class _PickleMachine:
         dtype = None if is_untyped else _DTYPES[name.name.removeprefix(_TORCH_PREFIX)]
         self.stack.append(PickledStorage(key, dtype))
 
-    def call(self) -> None:
+    def call_function(self) -> None:
         """Replace a known function and its arguments by the result of the function."""
         arguments, function = self.stack.pop(), self.stack.pop()
         if function == PickledName("collections.OrderedDict"):
@@ -224,7 +224,7 @@ class _PickleMachine:
         del self.stack[-size:]
         self.stack.append(values)
 
-    def set_state(self) -> None:
+    def drop_state(self) -> None:
         """Drop the attributes of an OrderedDict, such as the metadata of state dicts."""
         self.stack.pop()
         if not isinstance(self.stack[-1], dict):
@@ -291,17 +291,17 @@ _INSTRUCTION_METHODS: dict[str, Callable[[_PickleMachine, Any], None]] = {
     "APPEND": lambda machine, _: machine.append(),
     "APPENDS": lambda machine, _: machine.extend(),
     "BINGET": lambda machine, number: machine.stack.append(machine.memory[number]),
-    "BINPERSID": lambda machine, _: machine.find_storage(),
-    "BINPUT": lambda machine, number: machine.remember(number),
-    "BUILD": lambda machine, _: machine.set_state(),
-    "GLOBAL": lambda machine, name: machine.find_name(name),
+    "BINPERSID": lambda machine, _: machine.push_storage(),
+    "BINPUT": lambda machine, number: machine.memoize_top(number),
+    "BUILD": lambda machine, _: machine.drop_state(),
+    "GLOBAL": lambda machine, name: machine.push_name(name),
     "LONG_BINGET": lambda machine, number: machine.stack.append(machine.memory[number]),
-    "LONG_BINPUT": lambda machine, number: machine.remember(number),
-    "MEMOIZE": lambda machine, _: machine.remember(len(machine.memory)),
-    "REDUCE": lambda machine, _: machine.call(),
+    "LONG_BINPUT": lambda machine, number: machine.memoize_top(number),
+    "MEMOIZE": lambda machine, _: machine.memoize_top(len(machine.memory)),
+    "REDUCE": lambda machine, _: machine.call_function(),
     "SETITEM": lambda machine, _: machine.set_item(),
     "SETITEMS": lambda machine, _: machine.set_items(),
-    "STACK_GLOBAL": lambda machine, _: machine.find_name_of_stack(),
+    "STACK_GLOBAL": lambda machine, _: machine.push_name_of_stack(),
     "TUPLE": lambda machine, _: machine.stack.append(tuple(machine.pop_to_mark())),
     "TUPLE1": lambda machine, _: machine.make_tuple(1),
     "TUPLE2": lambda machine, _: machine.make_tuple(2),

@@ -34,24 +34,24 @@ ZIP_MAGIC = b"PK\x03\x04"
 PICKLE_MAGIC = b"\x80"
 _LOCAL_HEADER_BYTES = 30  # Size of a zip member's header without its name.
 # Limits for the depth of nested dicts and for the number of their values.
-_MAX_DEPTH, _MAX_VALUES = 32, 1 << 20
+_MAX_NESTING_DEPTH, _MAX_TREE_VALUES = 32, 1 << 20
 
 
 def read_torch(source: RecordSource) -> Record:
     """Open a file that torch.save wrote."""
     with open_archive(source) as archive:
         members = {info.filename: info for info in archive.infolist()}
-        prefix = _find_prefix(source, members)
-        pickle = _read_stored(source, archive, f"{prefix}data.pkl")
+        prefix = _find_archive_folder(source, members)
+        pickle = _read_member(source, archive, f"{prefix}data.pkl")
         order = f"{prefix}byteorder"
-        is_big = order in members and _read_stored(source, archive, order)[:3] == b"big"
+        is_big = order in members and _read_member(source, archive, order)[:3] == b"big"
     if is_big:
         raise RecordError(f"{source.name}: has big-endian numbers; save it again")
     arrays: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
     storages = {name.removeprefix(f"{prefix}data/"): info for name, info in members.items()}
     tree = read_pickle(source.name, pickle)
-    for path, value in _flatten(source.name, tree):
+    for path, value in _flatten_tree(source.name, tree):
         if path in arrays or path in metadata:
             raise RecordError(
                 f"{source.name}: two values have the path {path!r}, because keys of nested "
@@ -67,7 +67,7 @@ def read_torch(source: RecordSource) -> Record:
     return Record(arrays, metadata=metadata)
 
 
-def _read_stored(source: RecordSource, archive: ZipFile, name: str) -> bytes:
+def _read_member(source: RecordSource, archive: ZipFile, name: str) -> bytes:
     """Read an archive member; raise for compression, which torch.save never uses."""
     if archive.getinfo(name).compress_type != ZIP_STORED:
         raise RecordError(
@@ -85,7 +85,7 @@ def reject_pickle(source: RecordSource) -> Record:
     )
 
 
-def _find_prefix(source: RecordSource, members: dict[str, ZipInfo]) -> str:
+def _find_archive_folder(source: RecordSource, members: dict[str, ZipInfo]) -> str:
     """Return the folder that contains all members of the archive."""
     found = [name for name in members if name.rpartition("/")[2] == "data.pkl"]
     prefixes = [name.removesuffix("data.pkl") for name in found]
@@ -99,16 +99,16 @@ def _find_prefix(source: RecordSource, members: dict[str, ZipInfo]) -> str:
     return prefixes[0]
 
 
-def _flatten(name: str, tree: object) -> Iterator[tuple[str, Any]]:
+def _flatten_tree(name: str, tree: object) -> Iterator[tuple[str, Any]]:
     """Yield the paths and values of nested dicts and lists."""
     waiting: list[tuple[str, int, Any]] = [("", 0, tree)]
-    for _ in range(_MAX_VALUES):
+    for _ in range(_MAX_TREE_VALUES):
         if not waiting:
             return
         path, depth, value = waiting.pop()
         if not isinstance(value, (dict, list, tuple)):
             yield path, value
-        elif depth == _MAX_DEPTH:
+        elif depth == _MAX_NESTING_DEPTH:
             break
         else:
             waiting += [
@@ -156,21 +156,23 @@ class _ArchivedTensor:
 
     def read(self) -> NDArray[Any]:
         """Read and check the whole storage; return the tensor as a view of the storage."""
-        data, _ = self.source.take(*self._find_bytes())
+        data, _ = self.source.take(*self._storage_range())
         if self.info.CRC and zlib.crc32(data.data) != self.info.CRC:
             raise RecordError(
                 f"{self.source.name}: {self.path} is damaged (its checksum differs)"
             )
-        part = self._view_of(data)
-        found = self._resolve(part)
+        part = self._view_tensor(data)
+        found = self._apply_flags(part)
         # Copy a small view, because a view would keep the whole storage in memory.
         return found if found is not part or part.nbytes == data.size else part.copy()
 
     def view(self) -> NDArray[Any]:
         """Return the tensor from the mapped file, without checking the file's checksum."""
-        return self._resolve(self._view_of(self.source.view(*self._find_bytes())))
+        return self._apply_flags(
+            self._view_tensor(self.source.view(*self._storage_range()))
+        )
 
-    def _find_bytes(self) -> tuple[int, int]:
+    def _storage_range(self) -> tuple[int, int]:
         """Return the range of bytes that the storage occupies in the archive."""
         place = self.info.header_offset
         header = self.source.read(place, place + _LOCAL_HEADER_BYTES)
@@ -178,13 +180,13 @@ class _ArchivedTensor:
         start = place + _LOCAL_HEADER_BYTES + name + extra
         return start, start + self.info.file_size
 
-    def _resolve(self, part: NDArray[Any]) -> NDArray[Any]:
+    def _apply_flags(self, part: NDArray[Any]) -> NDArray[Any]:
         """Apply the conjugation and negation that PyTorch stored as flags."""
         if self.entry.is_conjugate:
             part = np.conj(part)
         return np.negative(part) if self.entry.is_negative else part
 
-    def _view_of(self, data: NDArray[np.uint8]) -> NDArray[Any]:
+    def _view_tensor(self, data: NDArray[np.uint8]) -> NDArray[Any]:
         """Return a view of the storage with the tensor's shape and strides."""
         shape, dtype = self.entry.shape, self.entry.dtype
         if not prod(shape):

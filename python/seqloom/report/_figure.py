@@ -10,11 +10,11 @@ from os import PathLike
 from pathlib import Path
 
 from seqloom._files import write_atomic
-from seqloom._text import escape_controls
+from seqloom._text import printable
 from seqloom.errors import ArgumentError
 from seqloom.report._values import Cell, Fact, Table, Tile
 
-_SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" \
+_SVG_PAGE = """<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" \
 viewBox="0 0 {width} {height}" font-family="system-ui, Roboto, 'DejaVu Sans', sans-serif">
 <style>
 {style}</style>
@@ -22,13 +22,13 @@ viewBox="0 0 {width} {height}" font-family="system-ui, Roboto, 'DejaVu Sans', sa
 {body}
 </svg>
 """
-_PER_ROW = 2
+_PLOTS_PER_ROW = 2
 _MARGIN, _GAP = 20, 24
 # Heights in pixels: title of an SVG file, title of a plot, line of a legend.
-_HEAD_PX, _TITLE_PX, _LEGEND_PX = 32, 24, 18
-_PER_LEGEND_LINE = 2
+_HEADING_PX, _TITLE_PX, _LEGEND_PX = 32, 24, 18
+_LEGEND_LINE_ENTRIES = 2
 # The largest factor by which a page enlarges a plot.
-_ENLARGEMENT = 1.25
+_SVG_SCALE = 1.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,62 +51,62 @@ class Figure:
 def show_figure(figure: Figure) -> str:
     """Return the HTML of a plot with its title and legend."""
     shape = f'viewBox="0 0 {figure.width} {figure.height}" role="img"'
-    label = f'aria-label="{show_text(figure.title)}"'
-    widths = f"min-width:{figure.least_width}px;max-width:{_ENLARGEMENT * figure.width:g}px"
+    label = f'aria-label="{html_text(figure.title)}"'
+    widths = f"min-width:{figure.least_width}px;max-width:{_SVG_SCALE * figure.width:g}px"
     svg = f'<svg {shape} {label} style="{widths}">{figure.body}</svg>'
     if figure.least_width:
         svg = f'<div class="scroll" tabindex="0">{svg}</div>'
     items = "".join(
-        f'<li><i class="{colour} of-{shape}"></i>{show_text(name)}</li>'
+        f'<li><i class="{colour} of-{shape}"></i>{html_text(name)}</li>'
         for colour, shape, name in figure.legend
     )
     legend = f'<ul class="legend">{items}</ul>' if items else ""
     wide = ' class="wide"' if figure.least_width else ""
-    title = f"<figcaption>{show_text(figure.title)}</figcaption>"
+    title = f"<figcaption>{html_text(figure.title)}</figcaption>"
     return f"<figure{wide}>{title}{svg}{legend}</figure>"
 
 
 def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figure]) -> None:
     """Write plots into one SVG file, two in a row, in the colours of the light theme."""
-    columns, rows = min(len(figures), _PER_ROW), -(-len(figures) // _PER_ROW)
+    columns, rows = min(len(figures), _PLOTS_PER_ROW), -(-len(figures) // _PLOTS_PER_ROW)
     width = _GAP + max(figure.width for figure in figures)
-    lines = max(-(-len(figure.legend) // _PER_LEGEND_LINE) for figure in figures)
+    lines = max(-(-len(figure.legend) // _LEGEND_LINE_ENTRIES) for figure in figures)
     height = _GAP + _TITLE_PX + max(it.height for it in figures) + lines * _LEGEND_PX
-    head = f'<text class="head" x="{_MARGIN}" y="{_MARGIN + 14}">{show_text(title)}</text>'
+    head = f'<text class="head" x="{_MARGIN}" y="{_MARGIN + 14}">{html_text(title)}</text>'
     body = [head]
     for number, figure in enumerate(figures):
-        row, column = divmod(number, _PER_ROW)
-        x, y = _MARGIN + column * width, _MARGIN + _HEAD_PX + row * height
-        body.append(f'<g transform="translate({x} {y})">{_with_legend(figure)}</g>')
-    text = _SVG.format(
+        row, column = divmod(number, _PLOTS_PER_ROW)
+        x, y = _MARGIN + column * width, _MARGIN + _HEADING_PX + row * height
+        body.append(f'<g transform="translate({x} {y})">{_add_legend(figure)}</g>')
+    text = _SVG_PAGE.format(
         width=2 * _MARGIN + columns * width - _GAP,
-        height=2 * _MARGIN + _HEAD_PX + rows * height - _GAP,
-        style=_light_style(),
+        height=2 * _MARGIN + _HEADING_PX + rows * height - _GAP,
+        style=_make_light_style(),
         body="\n".join(body),
     )
     write_atomic(path, text.encode())
 
 
-def _light_style() -> str:
+def _make_light_style() -> str:
     """Return the style sheet without CSS variables, which few SVG viewers support."""
     colours = re.findall(r"(--\w+): (#\w+);", read_style("_style.css"))
     light = dict(reversed(colours))  # the light theme is defined first in the style sheet
     return re.sub(r"var\((--\w+)\)", lambda it: light[it[1]], read_style("_figure.css"))
 
 
-def _with_legend(figure: Figure) -> str:
+def _add_legend(figure: Figure) -> str:
     """Return the SVG of a plot with its title above and its legend below."""
     marks = {"line": "M0 0h18", "points": "M9 0h0", "bars": "M0-5h18v10h-18Z"}
     items: list[str] = []
     for number, (colour, shape, name) in enumerate(figure.legend):
-        row, column = divmod(number, _PER_LEGEND_LINE)
-        x = column * figure.width / _PER_LEGEND_LINE
+        row, column = divmod(number, _LEGEND_LINE_ENTRIES)
+        x = column * figure.width / _LEGEND_LINE_ENTRIES
         y = figure.height + _TITLE_PX + (row + 0.5) * _LEGEND_PX
         kind = "line" if shape == "guide" else shape
         mark = f'<path class="{kind} {colour}" d="{marks[kind]}"/>'
-        text = f'<text class="ink" x="24" y="4">{show_text(name)}</text>'
+        text = f'<text class="ink" x="24" y="4">{html_text(name)}</text>'
         items.append(f'<g transform="translate({x:g} {y:g})">{mark}{text}</g>')
-    title = f'<text class="title" y="12">{show_text(figure.title)}</text>'
+    title = f'<text class="title" y="12">{html_text(figure.title)}</text>'
     return (
         f'{title}<g transform="translate(0 {_TITLE_PX})">{figure.body}</g>{"".join(items)}'
     )
@@ -136,28 +136,28 @@ def check_svg(path: str | PathLike[str] | None) -> None:
 
 
 # Matches the spaces at which a line must not break, as in "0.93 to 0.97" and "7.5 s".
-WITHIN_INTERVAL = re.compile(
+INTERVAL_SPACES = re.compile(
     r"(?<=\d) (?=to \d)|(?<=\d to) (?=\d)|(?<=\(kept) (?=\d)|(?<=\d) (?=(?:s|%)$)"
 )
 # Numbers in this range have four decimals, so that the numbers of a column align.
-DECIMAL_FROM, DECIMAL_TO = 0.001, 1000.0
+MIN_DECIMAL, MAX_DECIMAL = 0.001, 1000.0
 
 
-def show_text(text: str) -> str:
+def html_text(text: str) -> str:
     """Escape text from a file, so that HTML tags and bidirectional marks have no effect."""
-    return escape(escape_controls(text))
+    return escape(printable(text))
 
 
 def show_tile(tile: Tile) -> str:
     """Return the HTML of a key figure."""
     note = f"<span>{_join_intervals(tile.note)}</span>" if tile.note else ""
-    name, value = show_text(tile.name), show_text(tile.value)
+    name, value = html_text(tile.name), html_text(tile.value)
     return f"<li><span>{name}</span><strong>{value}</strong>{note}</li>"
 
 
 def show_table(table: Table, *, caption: bool) -> str:
     """Return the HTML of a table; if ``caption`` is True, its title is a table caption."""
-    title = f"<caption>{show_text(table.title)}</caption>" if caption else ""
+    title = f"<caption>{html_text(table.title)}</caption>" if caption else ""
     columns = [[row[at] for row in table.rows] for at in range(len(table.columns))]
     numeric = [bool(it) and not any(isinstance(x, str) for x in it) for it in columns]
     head = _show_row("th", table.columns, numeric)
@@ -169,7 +169,7 @@ def show_table(table: Table, *, caption: bool) -> str:
 def show_facts(facts: Mapping[str, Fact]) -> str:
     """Return the HTML of a list of names and values."""
     terms = (
-        f"<dt>{show_text(name)}</dt><dd>{show_text(str(fact))}</dd>"
+        f"<dt>{html_text(name)}</dt><dd>{html_text(str(fact))}</dd>"
         for name, fact in facts.items()
     )
     return f"<dl>{''.join(terms)}</dl>"
@@ -192,10 +192,10 @@ def _format_cell(cell: Cell) -> str:
         return f"{cell:,}"
     if math.isnan(cell):
         return "\N{EN DASH}"
-    plain = cell == 0.0 or DECIMAL_FROM <= abs(cell) < DECIMAL_TO
+    plain = cell == 0.0 or MIN_DECIMAL <= abs(cell) < MAX_DECIMAL
     return f"{cell:.4f}" if plain else f"{cell:.4g}"
 
 
 def _join_intervals(text: str) -> str:
     """Escape text and prevent line breaks inside intervals and quantities."""
-    return WITHIN_INTERVAL.sub("\N{NO-BREAK SPACE}", show_text(text))
+    return INTERVAL_SPACES.sub("\N{NO-BREAK SPACE}", html_text(text))

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 # The 97.5th percentile of the normal distribution, for two-sided 95 % intervals.
-_Z = 1.959963984540054
+_Z_95 = 1.959963984540054
 # Fisher's z has the variance 1 / (n - 3), so it needs more than three pairs.
 _MIN_FISHER_PAIRS = 3
 # After this number of bisection steps, the search range is below double precision.
-_HALVINGS = 60
+_BISECTION_STEPS = 60
 
 
 def percent(share: float) -> str:
@@ -55,10 +55,10 @@ def wilson_bounds(
     share: ArrayLike, total: ArrayLike
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Compute the Wilson intervals of an array of proportions; totals must be above 0."""
-    p, n, square = np.asarray(share, float), np.asarray(total, float), _Z * _Z
+    p, n, square = np.asarray(share, float), np.asarray(total, float), _Z_95 * _Z_95
     centre = (p + square / (2 * n)) / (1 + square / n)
     spread = np.sqrt(p * (1 - p) / n + square / (4 * n * n))
-    half = _Z * spread / (1 + square / n)
+    half = _Z_95 * spread / (1 + square / n)
     # A proportion is always inside its interval; the clip removes rounding errors.
     return np.clip(centre - half, 0.0, p), np.clip(centre + half, p, 1.0)
 
@@ -90,7 +90,7 @@ def auroc_interval(area: float, positives: int, negatives: int) -> tuple[float, 
         """Return whether the measured area is compatible with a given true area."""
         spread = 1 + extra * (1 - other) / (2 - other) + extra * other / (1 + other)
         variance = other * (1 - other) * spread / (positives * negatives)
-        return abs(area - other) <= _Z * math.sqrt(variance)
+        return abs(area - other) <= _Z_95 * math.sqrt(variance)
 
     return _find_bound(is_inside, area, 0.0), _find_bound(is_inside, area, 1.0)
 
@@ -140,13 +140,13 @@ def pearson_interval(correlation: float, records: int) -> tuple[float, float]:
         return -1.0, 1.0
     if abs(correlation) >= 1:
         return correlation, correlation
-    middle, half = math.atanh(correlation), _Z / math.sqrt(records - _MIN_FISHER_PAIRS)
+    middle, half = math.atanh(correlation), _Z_95 / math.sqrt(records - _MIN_FISHER_PAIRS)
     return math.tanh(middle - half), math.tanh(middle + half)
 
 
 def _find_bound(is_inside: Callable[[float], bool], inside: float, outside: float) -> float:
     """Find the end of an interval by bisection between a value inside and one outside."""
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTION_STEPS):
         middle = (inside + outside) / 2
         inside, outside = (middle, outside) if is_inside(middle) else (inside, middle)
     return inside

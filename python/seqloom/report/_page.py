@@ -6,31 +6,31 @@ from pathlib import Path
 
 from seqloom._files import write_atomic
 from seqloom.report._figure import (
+    html_text,
     read_style,
     show_facts,
     show_figure,
     show_table,
-    show_text,
     show_tile,
     write_figures,
 )
-from seqloom.report._plot import draw_logo, draw_plot, show_letters
+from seqloom.report._plot import draw_logo, draw_plot, show_coloured_letters
 from seqloom.report._sections import (
-    MAX_WITH_NUMBERS,
+    MAX_NUMBERED_CLASSES,
     class_table,
     confusion_table,
-    curve_section,
     draw_confusion,
+    make_curve_section,
+    make_scatter_section,
     plot_curve,
-    plot_values,
-    scatter_section,
+    plot_predictions,
 )
 from seqloom.report._values import Confusion, Drawing, Letters, Plot, Report, Section, Table
 
 # The content security policy of the page, which forbids the browser to load other
 # files.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_PAGE = """<!DOCTYPE html>
+_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_PAGE_TEMPLATE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -100,7 +100,7 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
             draw_plot(plot_curve(it, report.best_epoch)) for it in report.curves
         ],
         "confusion": [draw_confusion(it) for it in report.confusions[:1]],
-        "scatter": [draw_plot(plot_values(it)) for it in scatters],
+        "scatter": [draw_plot(plot_predictions(it)) for it in scatters],
     }
     for name, figures in pictures.items():
         if figures:
@@ -124,27 +124,29 @@ def make_page(report: Report) -> bytes:
         b'<!DOCTYPE html>'
     """
     style = read_style("_style.css") + read_style("_figure.css")
-    body = "\n".join(_sections(report))
-    title = show_text(report.title)
-    return _PAGE.format(policy=_POLICY, title=title, style=style, body=body).encode()
+    body = "\n".join(_make_sections(report))
+    title = html_text(report.title)
+    return _PAGE_TEMPLATE.format(
+        policy=_SECURITY_POLICY, title=title, style=style, body=body
+    ).encode()
 
 
-def _sections(report: Report) -> Iterator[str]:
+def _make_sections(report: Report) -> Iterator[str]:
     """Yield the HTML of the heading and of the sections: results first, settings last."""
-    yield f"<h1>{show_text(report.title)}</h1>"
+    yield f"<h1>{html_text(report.title)}</h1>"
     if report.lead:
-        yield f'<p class="lead">{show_text(report.lead)}</p>'
+        yield f'<p class="lead">{html_text(report.lead)}</p>'
     if report.tiles:
         yield f'<ul class="tiles">{"".join(map(show_tile, report.tiles))}</ul>'
     if report.notes:
-        notes = "".join(f"<li>{show_text(note)}</li>" for note in report.notes)
+        notes = "".join(f"<li>{html_text(note)}</li>" for note in report.notes)
         yield f'<ul class="notes">{notes}</ul>'
     yield from map(_show_confusion, report.confusions[:1])
     if report.scatters:
-        yield _show_section(scatter_section(report.scatters))
+        yield _show_section(make_scatter_section(report.scatters))
     yield from map(_show_section, report.sections)
     if report.curves:
-        yield _show_section(curve_section(report.curves, report.best_epoch))
+        yield _show_section(make_curve_section(report.curves, report.best_epoch))
     yield from map(_show_confusion, report.confusions[1:])
     for table in report.tables:
         yield _show_section(Section(title=table.title, note=table.note, table=table))
@@ -154,37 +156,39 @@ def _sections(report: Report) -> Iterator[str]:
 
 def _show_section(section: Section) -> str:
     """Return the HTML of plots and tables under their heading."""
-    note = f'<p class="note">{show_text(section.note)}</p>' if section.note else ""
+    note = f'<p class="note">{html_text(section.note)}</p>' if section.note else ""
     drawings = "".join(map(_show_drawing, section.drawings))
     drawings = drawings and f'<div class="figures">{drawings}</div>'
     table = "" if section.table is None else show_table(section.table, caption=False)
-    details = "" if section.details is None else _collapse(section.details)
+    details = "" if section.details is None else _collapse_table(section.details)
     return _wrap_section(section.title, f"{note}{drawings}{table}{details}")
 
 
 def _show_drawing(drawing: Drawing) -> str:
     """Return the HTML of a plot, of coloured sequences, or of a sequence logo."""
     if isinstance(drawing, Letters):
-        return show_letters(drawing)
+        return show_coloured_letters(drawing)
     is_plot = isinstance(drawing, Plot)
     return show_figure(draw_plot(drawing) if is_plot else draw_logo(drawing))
 
 
 def _show_confusion(confusion: Confusion) -> str:
     """Return the HTML of a confusion matrix and of its table of precision and recall."""
-    picture = show_figure(draw_confusion(confusion)) + _collapse(confusion_table(confusion))
+    picture = show_figure(draw_confusion(confusion)) + _collapse_table(
+        confusion_table(confusion)
+    )
     table = show_table(class_table(confusion), caption=True)
-    shape = "pair" if len(confusion.classes) <= MAX_WITH_NUMBERS else "stack"
+    shape = "pair" if len(confusion.classes) <= MAX_NUMBERED_CLASSES else "stack"
     inside = f'<div class="{shape}"><div>{picture}</div><div>{table}</div></div>'
     return _wrap_section(f"Confusion matrix, {confusion.name}", inside)
 
 
 def _wrap_section(title: str, inside: str) -> str:
     """Wrap HTML in a section with a heading."""
-    return f"<section><h2>{show_text(title)}</h2>{inside}</section>"
+    return f"<section><h2>{html_text(title)}</h2>{inside}</section>"
 
 
-def _collapse(table: Table) -> str:
+def _collapse_table(table: Table) -> str:
     """Return a collapsed table with the numbers that a plot shows."""
-    summary = f"<summary>{show_text(table.title)} as a table</summary>"
+    summary = f"<summary>{html_text(table.title)} as a table</summary>"
     return f"<details>{summary}{show_table(table, caption=False)}</details>"

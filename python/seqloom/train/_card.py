@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from seqloom._files import write_atomic
-from seqloom._text import escape_controls
+from seqloom._text import printable
 from seqloom.models import Classify, Task, Trained
 from seqloom.models._folder import CARD, is_own_card
 from seqloom.report import Report, wilson_interval
@@ -169,5 +169,5 @@ def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _escape(text: str) -> str:
     """Escape the special characters of Markdown in a text."""
-    shown = escape(escape_controls(text), quote=False)
+    shown = escape(printable(text), quote=False)
     return "".join(f"\\{it}" if it in "\\`*_[]|#" else it for it in shown)

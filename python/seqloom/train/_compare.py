@@ -11,8 +11,8 @@ from seqloom._arguments import as_bool, as_path
 from seqloom._files import write_atomic
 from seqloom.errors import FileError
 from seqloom.report import Plot, Report, Section, Table, Trace, make_page
-from seqloom.report._plot import COLOURS
-from seqloom.report._sections import trace_epochs
+from seqloom.report._plot import N_COLOURS
+from seqloom.report._sections import make_epoch_trace
 from seqloom.train._compared import (
     Compared,
     FilePath,
@@ -137,9 +137,9 @@ def _sections(runs: list[Compared], tests: PairedTests, prefix: str) -> Iterator
         ]
         table = Table("Settings that differ", ("run", *names), rows)
         yield Section(title="Settings that differ", table=table)
-    if plots := list(_curves(runs[:COLOURS])):
+    if plots := list(_curves(runs[:N_COLOURS])):
         first = "best" if find_ranking_metric(runs) else "first"
-        note = f"Shown: the {COLOURS} {first} runs." if len(runs) > COLOURS else ""
+        note = f"Shown: the {N_COLOURS} {first} runs." if len(runs) > N_COLOURS else ""
         yield Section(title="Learning curves", note=note, drawings=plots)
 
 
@@ -179,7 +179,7 @@ def _curves(runs: list[Compared]) -> Iterator[Plot]:
 def _metric_line(run: Compared, key: str) -> Trace:
     """Return the line of a run in a plot; NaN for epochs without a value."""
     values = (row.get(key) for row in run.history)
-    return trace_epochs(run.name, [nan if it is None else it for it in values])
+    return make_epoch_trace(run.name, [nan if it is None else it for it in values])
 
 
 def results_table(runs: list[Compared]) -> Table:

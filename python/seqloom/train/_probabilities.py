@@ -11,7 +11,7 @@ from seqloom.models import Classify, Multilabel
 from seqloom.nn._metric_inputs import RankCurve
 from seqloom.report import Plot, Section, Table, Trace, auprc_interval, auroc_interval
 from seqloom.report._interval import wilson_bounds
-from seqloom.report._plot import COLOURS
+from seqloom.report._plot import N_COLOURS
 from seqloom.train._evaluation import Part
 
 # The maximum number of predictions used for calibration. The number of records times
@@ -66,7 +66,7 @@ def curve_section(
     if not curves:
         return None
     # Only the curves of the classes with the most records are drawn.
-    largest = sorted(curves, key=lambda it: -curves[it].positives)[:COLOURS]
+    largest = sorted(curves, key=lambda it: -curves[it].positives)[:N_COLOURS]
     drawn = {title: it for title, it in curves.items() if title in largest}
     note = (
         f"Each class against all other classes, on {len(np.asarray(scores)):,} records. "

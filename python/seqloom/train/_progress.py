@@ -12,7 +12,7 @@ from typing import Any, Protocol, TextIO
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom._text import escape_controls, format_count
+from seqloom._text import format_count, printable
 from seqloom.errors import ArgumentError
 from seqloom.report._values import Fact
 
@@ -153,7 +153,7 @@ class Progress(Protocol):
 
 def describe_plan(plan: Plan) -> str:
     """Describe a run in a sentence: network, records, number of epochs and task."""
-    noun, network = escape_controls(plan.noun), escape_controls(plan.network)
+    noun, network = printable(plan.noun), printable(plan.network)
     data = "batches of a loader"
     if plan.batches:
         data = f"{plan.batches:,} batch{'' if plan.batches == 1 else 'es'}"
@@ -168,7 +168,7 @@ def describe_plan(plan: Plan) -> str:
         place = ", all already done; increase epochs (--epochs) to continue"
     elif plan.first_epoch > 1 or batch:
         place = f", starting at epoch {plan.first_epoch}{batch}"
-    task = f"; {escape_controls(plan.task)}" if plan.task else ""
+    task = f"; {printable(plan.task)}" if plan.task else ""
     compiled = "; the step is compiled" if plan.is_compiled else ""
     return (
         f"{f'{network}: ' if network else ''}{plan.parameters:,} parameters, trained on "

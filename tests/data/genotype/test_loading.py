@@ -190,7 +190,7 @@ def test_a_dataset_waits_for_a_writer_that_has_removed_the_old_bed(write_bed, ca
         found.append(len(sl.data.GenotypeDataset(bed, cache=cache)))
 
     reader = threading.Thread(target=count)
-    with _file_set.without_writer(bed):
+    with _file_set.block_set_writers(bed):
         bed.rename(away)
         reader.start()
         time.sleep(0.1)

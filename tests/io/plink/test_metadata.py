@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqloom.errors import ArgumentError, FormatError, MissingFileError, NumberRangeError
-from seqloom.io.plink._tables import COLUMNS, count_lines, read_columns, write_table
+from seqloom.io.plink._tables import FAM_BIM_COLUMNS, count_lines, read_columns, write_table
 
 PLINK_DATA_FOLDER = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"
 NUMERIC_COLUMNS = {"sex": np.int32, "bp_position": np.int32, "cm_position": np.float32}
@@ -22,12 +22,12 @@ def slowly(text, suffix):
     """Split a table with Python."""
     rows = [line.split() for line in text.decode("utf-8-sig").split("\n") if line.split()]
     columns = zip(*rows, strict=True) if rows else [()] * 6
-    return dict(zip(COLUMNS[suffix], columns, strict=True))
+    return dict(zip(FAM_BIM_COLUMNS[suffix], columns, strict=True))
 
 
 def check(text, suffix):
     """Compare the columns with those of a slow parser of the same bytes."""
-    found = read_columns(text, suffix, COLUMNS[suffix])
+    found = read_columns(text, suffix, FAM_BIM_COLUMNS[suffix])
     for name, values in slowly(text, suffix).items():
         expected = np.array(values, dtype=NUMERIC_COLUMNS.get(name, np.str_))
         assert found[name].dtype.kind == expected.dtype.kind
@@ -41,9 +41,9 @@ def test_fam_and_bim_columns_equal_those_of_bed_reader(stem, suffix):
     path = PLINK_DATA_FOLDER / f"{stem}.{suffix}"
     if not path.exists():
         pytest.skip("SEQLOOM_DATA names no folder with plink/")
-    found = read_columns(path, suffix, COLUMNS[suffix])
+    found = read_columns(path, suffix, FAM_BIM_COLUMNS[suffix])
     with bed_reader.open_bed(path.with_suffix(".bed")) as bed:
-        for name in COLUMNS[suffix]:
+        for name in FAM_BIM_COLUMNS[suffix]:
             expected = bed.property_item(name)
             assert found[name].dtype.kind == expected.dtype.kind
             np.testing.assert_array_equal(found[name], expected)
@@ -95,7 +95,7 @@ def test_random_fam_and_bim_text_is_split_like_by_python(rows, blank, end, tail)
 
 
 def test_a_bim_may_omit_the_centimorgan_column():
-    found = read_columns(b"1 s 5 A G\nX t 6 C T\n", "bim", COLUMNS["bim"])
+    found = read_columns(b"1 s 5 A G\nX t 6 C T\n", "bim", FAM_BIM_COLUMNS["bim"])
     assert found["bp_position"].tolist() == [5, 6]
     assert found["cm_position"].tolist() == [0, 0]
     assert found["allele_2"].tolist() == ["G", "T"]
@@ -181,7 +181,7 @@ def test_centimorgans_are_rounded_like_numpy(number):
 )
 def test_a_file_that_is_not_a_fam_or_bim_is_an_error_with_its_line(text, suffix, message):
     with pytest.raises(FormatError, match=f"^the .{suffix}: {message}"):
-        read_columns(text, suffix, [COLUMNS[suffix][0]])
+        read_columns(text, suffix, [FAM_BIM_COLUMNS[suffix][0]])
 
 
 def test_errors_in_a_fam_or_bim_name_its_path(tmp_path):
@@ -276,7 +276,7 @@ def tables(draw):
 def test_written_fam_and_bim_tables_are_read_back_unchanged(tmp_path_factory, columns):
     path = tmp_path_factory.mktemp("table") / "a.bim"
     write_table(path, "bim", columns)
-    found = read_columns(path, "bim", COLUMNS["bim"])
+    found = read_columns(path, "bim", FAM_BIM_COLUMNS["bim"])
     assert count_lines(path, "bim") == len(columns["sid"])
     for name, values in columns.items():
         np.testing.assert_array_equal(found[name], values.astype(found[name].dtype))
@@ -292,7 +292,7 @@ def columns_of(suffix, centimorgans):
     }
     return {
         name: numbers.get(name, np.array([f"{name}{row}" for row in range(rows)]))
-        for name in COLUMNS[suffix]
+        for name in FAM_BIM_COLUMNS[suffix]
     }
 
 
@@ -329,7 +329,9 @@ def test_centimorgans_written_by_either_library_are_read_by_both(tmp_path):
 @pytest.mark.parametrize("value", ["", "A B", "A\tB", "A\n", "\x00A"])
 @pytest.mark.parametrize("dtype", [np.str_, np.dtypes.StringDType()])
 def test_writing_a_fam_value_that_cannot_be_read_back_is_an_error(tmp_path, value, dtype):
-    columns = read_columns(EXAMPLE_LINE_OF_TABLE["fam"] * 20_000, "fam", COLUMNS["fam"])
+    columns = read_columns(
+        EXAMPLE_LINE_OF_TABLE["fam"] * 20_000, "fam", FAM_BIM_COLUMNS["fam"]
+    )
     texts = columns["father"].astype(object)
     texts[17_000] = value
     columns["father"] = texts.astype(dtype)
@@ -338,14 +340,14 @@ def test_writing_a_fam_value_that_cannot_be_read_back_is_an_error(tmp_path, valu
 
 
 def test_a_fam_id_that_begins_with_a_byte_order_mark_is_an_error(tmp_path):
-    columns = read_columns(EXAMPLE_LINE_OF_TABLE["fam"], "fam", COLUMNS["fam"])
+    columns = read_columns(EXAMPLE_LINE_OF_TABLE["fam"], "fam", FAM_BIM_COLUMNS["fam"])
     columns["fid"] = np.array(["\ufefff"])
     with pytest.raises(ArgumentError, match="fid, row 0"):
         write_table(tmp_path / "a.fam", "fam", columns)
 
 
 def test_fam_columns_of_different_lengths_are_an_error(tmp_path):
-    columns = read_columns(EXAMPLE_LINE_OF_TABLE["fam"] * 2, "fam", COLUMNS["fam"])
+    columns = read_columns(EXAMPLE_LINE_OF_TABLE["fam"] * 2, "fam", FAM_BIM_COLUMNS["fam"])
     columns["sex"] = columns["sex"][:1]
     with pytest.raises(ArgumentError, match="one length"):
         write_table(tmp_path / "a.fam", "fam", columns)

@@ -353,7 +353,7 @@ def test_a_reader_waits_for_a_writer_that_is_replacing_the_bed(tmp_path):
     reader = threading.Thread(
         target=lambda: found.append(open_bed(bed).read(dtype="int8").tolist())
     )
-    with _file_set.without_writer(bed):
+    with _file_set.block_set_writers(bed):
         bed.rename(away)
         reader.start()
         time.sleep(0.1)

@@ -13,7 +13,7 @@ from seqloom._system import available_memory
 from seqloom._threads import count_threads
 from seqloom.data.genotype._people import People
 from seqloom.errors import ArgumentError
-from seqloom.io.plink._file_set import find_table, finish_set, open_file
+from seqloom.io.plink._file_set import find_table, finish_interrupted_set, open_bed_file
 from seqloom.io.plink._open_bed import open_bed
 from seqloom.io.plink._tables import check_not_exchanged, read_columns
 
@@ -70,7 +70,7 @@ class GenotypeFiles:
         path = Path(bed).expanduser()
         if _URL_SCHEME.match(os.fspath(bed)):
             raise _remote_file_error(bed)
-        finish_set(path)
+        finish_interrupted_set(path)
         tables = (find_table(path.with_suffix(f".{name}")) for name in ("fam", "bim"))
         named = [
             beside if other is None else Path(as_path_text(name, other)).expanduser()
@@ -80,7 +80,7 @@ class GenotypeFiles:
 
     def open_bed(self) -> _native.BedFile:
         """Open the .bed; wait while another process renames its newly written files."""
-        return open_file(Path(self.bed))[0]
+        return open_bed_file(Path(self.bed))[0]
 
     def people(self) -> People:
         """Read the .fam; raise if the .bed is missing."""

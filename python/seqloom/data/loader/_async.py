@@ -35,7 +35,7 @@ from seqloom.data.loader._raw import RawReader, RawStep, read_file, split_files
 from seqloom.data.packed._stream import PackedStream
 from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError, FormatError, MissingExtraError, WorkerError
-from seqloom.io._settings import check_regular
+from seqloom.io._settings import check_not_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -225,7 +225,7 @@ def raw_batches(
     files, workers = settings.dataset, settings.workers.num_workers
     if workers and not parts:
         for path in files.paths:
-            check_regular(path)
+            check_not_stream(path)
         parts += split_files(files.paths)
 
     def items(epoch: int, _: EpochOrder) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from seqloom.data._ids import ids_of
 from seqloom.data._position import permutation
 from seqloom.data._store import share_column
 from seqloom.io import SequenceBatch
-from seqloom.io._records import join
+from seqloom.io._records import join_batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -152,7 +152,7 @@ def join_chunks(chunks: list[Chunk]) -> Chunk:
     first = chunks[0].source
     parts = [_columns(chunk.source, slice(chunk.start, chunk.stop)) for chunk in chunks]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    batch = join([chunk.batch for chunk in chunks])
+    batch = join_batches([chunk.batch for chunk in chunks])
     return ChunkSource(batch, first.paths, **columns).as_chunk()
 
 

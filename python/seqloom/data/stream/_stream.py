@@ -23,7 +23,7 @@ from seqloom.data.stream._piece import StreamPiece
 from seqloom.data.stream._resumable import Cursor, Resumable
 from seqloom.data.stream._shard import Shard, part_of, read_ahead, read_shard
 from seqloom.errors import ArgumentError, FileError, MissingExtraError
-from seqloom.io._settings import check_regular
+from seqloom.io._settings import check_not_stream
 
 if TYPE_CHECKING:
     import os
@@ -174,7 +174,7 @@ class SequenceStream(Resumable):
             ['x', 'y', 'z']
         """
         for path in self.paths:
-            check_regular(path)
+            check_not_stream(path)
         part = copy.copy(self)
         vars(part).update(
             _shard=self._shard.part(index, count),

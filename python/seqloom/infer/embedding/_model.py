@@ -16,7 +16,7 @@ from seqloom._ragged import lengths_to_offsets
 from seqloom.errors import ArgumentError
 from seqloom.nn import Module
 from seqloom.nn._call_arguments import VARIADIC_PARAMETER_KINDS
-from seqloom.record._facts import checksum_of
+from seqloom.record._facts import joint_checksum
 from seqloom.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _describe_value(value: Any, visited: set[int]) -> Iterator[str]:
         for part in parts:
             yield from _describe_value(part, visited)
     elif isinstance(value, np.ndarray):
-        yield checksum_of({"": value})
+        yield joint_checksum({"": value})
     elif isinstance(value, (*_SCALAR_TYPES, bytes, complex, type(None))):
         yield repr(value)
     else:
@@ -227,10 +227,10 @@ def _hash_weights(model: Any) -> str:
             for path, param in model.parameters()
             if not param.is_recorded
         }
-        return checksum_of({**model.to_record(), **beneath})
+        return joint_checksum({**model.to_record(), **beneath})
     if hasattr(model, "state_dict"):
         state = model.state_dict().items()
-        return checksum_of({path: _tensor_bits(it) for path, it in state})
+        return joint_checksum({path: _tensor_bits(it) for path, it in state})
     return ""
 
 

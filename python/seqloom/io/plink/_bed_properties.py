@@ -12,10 +12,10 @@ from seqloom.io.plink._cloud_bed import read_object
 from seqloom.io.plink._properties import (
     COUNT_NAMES,
     PROPERTIES,
-    check_count,
+    as_count,
     find_property,
-    names_of,
     override_columns,
+    property_names,
 )
 from seqloom.io.plink._tables import check_not_exchanged, count_lines, read_columns
 
@@ -53,7 +53,7 @@ class BedProperties:
         self.cloud_options = dict(cloud_options)
         self._locations = dict(locations)
         self._counts: dict[Suffix, int | None] = {
-            suffix: None if count is None else check_count(suffix, count)
+            suffix: None if count is None else as_count(suffix, count)
             for suffix, count in counts.items()
         }
         self.properties_dict: dict[str, Column] = override_columns(properties, self._counts)
@@ -66,17 +66,17 @@ class BedProperties:
     @property
     def iid_count(self) -> int:
         """Number of individuals."""
-        return self._count("fam")
+        return self._count_rows("fam")
 
     @property
     def sid_count(self) -> int:
         """Number of variants."""
-        return self._count("bim")
+        return self._count_rows("bim")
 
     @property
     def shape(self) -> tuple[int, int]:
         """Number of individuals and number of variants."""
-        return self._count("fam"), self._count("bim")
+        return self._count_rows("fam"), self._count_rows("bim")
 
     @property
     def fid(self) -> Column:
@@ -164,13 +164,13 @@ class BedProperties:
             self._read_table(find_property(name).suffix)
         return self.properties_dict[name]
 
-    def _count(self, suffix: Suffix) -> int:
+    def _count_rows(self, suffix: Suffix) -> int:
         """Return the number of lines of a table; the first call counts them."""
         count = self._counts[suffix]
         if count is None:
-            source = self._source(suffix)
+            source = self._table_source(suffix)
             count = self._counts[suffix] = count_lines(source, suffix)
-            self._check_set()
+            self._check_not_replaced()
             fam, bim = self._locations["fam"], self._locations["bim"]
             if suffix == "fam" and isinstance(fam, Path) and isinstance(bim, Path):
                 check_not_exchanged(fam, bim)
@@ -178,34 +178,36 @@ class BedProperties:
 
     def _read_table(self, suffix: Suffix) -> None:
         """Read those columns of a table that are not in memory yet."""
-        names = [name for name in names_of(suffix) if name not in self.properties_dict]
-        source = self._source(suffix)
-        columns = read_columns(source, suffix, names, name=self._name(suffix))
-        self._check_set()
+        names = [
+            name for name in property_names(suffix) if name not in self.properties_dict
+        ]
+        source = self._table_source(suffix)
+        columns = read_columns(source, suffix, names, name=self._table_name(suffix))
+        self._check_not_replaced()
         lines, count = len(columns[names[0]]), self._counts[suffix]
         if count is None:
             self._counts[suffix] = lines
         elif count != lines:
             raise FormatError(
-                f"{self._name(suffix)}: The number of lines in the *.{suffix} file, "
+                f"{self._table_name(suffix)}: The number of lines in the *.{suffix} file, "
                 f"{lines}, should not be different from the current {COUNT_NAMES[suffix]}, "
                 f"{count}",
                 kind="count",
-                path=self._name(suffix),
+                path=self._table_name(suffix),
             )
         self.properties_dict |= columns
 
-    def _source(self, suffix: Suffix) -> Path | bytes:
+    def _table_source(self, suffix: Suffix) -> Path | bytes:
         """Return the path of a table; for a table in the cloud, return its bytes."""
         location = self._locations[suffix]
         if isinstance(location, Path):
             return location
         return read_object(location, self.cloud_options)
 
-    def _name(self, suffix: Suffix) -> str:
+    def _table_name(self, suffix: Suffix) -> str:
         """Return the name of a table for error messages."""
         location = self._locations[suffix]
         return str(location) if isinstance(location, Path) else location.geturl()
 
-    def _check_set(self) -> None:
+    def _check_not_replaced(self) -> None:
         """Raise if the tables have been replaced since the .bed was opened."""

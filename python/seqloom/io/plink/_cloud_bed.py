@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-HEADER = 3  # size of the header in bytes
+HEADER_SIZE = 3  # size of the header in bytes
 _BED_MAGIC = b"\x6c\x1b"
 _LAYOUTS = {0: "individual", 1: "SNP"}
-BLOCK_SIZE = 8 << 20  # maximum bytes of rows in a block
-MAX_GAP = 256 << 10  # bytes; two requests are faster than reading a longer gap
+BLOCK_BYTES = 8 << 20  # maximum bytes of rows in a block
+MAX_GAP_BYTES = 256 << 10  # bytes; two requests are faster than reading a longer gap
 
 
 class ByteRange(NamedTuple):
@@ -63,7 +63,7 @@ class LineBlock:
         self.missing = len(pieces)
         return pieces
 
-    def put(self, piece: ByteRange, data: NDArray[np.uint8]) -> None:
+    def copy_reply(self, piece: ByteRange, data: NDArray[np.uint8]) -> None:
         """Copy the fetched bytes of a request into the block."""
         shape = len(self.starts), self.width
         self.missing -= 1
@@ -90,7 +90,7 @@ def split_blocks(
     numbers: NDArray[np.int64], origin: int, *, stride: int, width: int
 ) -> Iterator[LineBlock]:
     """Split the requested rows into blocks; row 0 begins at byte `origin`."""
-    count = max(1, BLOCK_SIZE // width)
+    count = max(1, BLOCK_BYTES // width)
     for first in range(0, len(numbers), count):
         lines, order = np.unique(numbers[first : first + count], return_inverse=True)
         yield LineBlock(first, origin + stride * lines, order, width)
@@ -118,7 +118,7 @@ def fetch_ahead(
 def _join_lines(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[ByteRange]:
     """Combine neighbouring rows into requests of at most `chunk` bytes."""
     gaps: NDArray[np.int64] = starts[1:] - starts[:-1] - width
-    breaks: list[int] = (1 + np.flatnonzero(gaps > MAX_GAP)).tolist()
+    breaks: list[int] = (1 + np.flatnonzero(gaps > MAX_GAP_BYTES)).tolist()
     for begin, end in pairwise([0, *breaks, len(starts)]):
         first = begin
         while first < end:
@@ -143,17 +143,17 @@ _MAX_REQUESTS = 10  # maximum number of simultaneous requests for a table
 
 def read_object(location: ParseResult, options: Mapping[str, str]) -> bytes:
     """Fetch all bytes of an object."""
-    source = _open(location, options)
+    source = _open_url(location, options)
     try:
-        first = source.request(0, BLOCK_SIZE).result()
+        first = source.request(0, BLOCK_BYTES).result()
     except MissingObjectError:
         raise
     except RemoteError:
         # The object is empty, or its server does not support byte ranges.
         return bytes(source.request(0, None).result().data)
-    starts = range(BLOCK_SIZE, first.identity.size, BLOCK_SIZE)
+    starts = range(BLOCK_BYTES, first.identity.size, BLOCK_BYTES)
     rest = fetch_ahead(
-        source, ((None, start, start + BLOCK_SIZE) for start in starts), _MAX_REQUESTS
+        source, ((None, start, start + BLOCK_BYTES) for start in starts), _MAX_REQUESTS
     )
     parts = [first, *(fetched for _, fetched in rest)]
     if any(part.identity != first.identity for part in parts):
@@ -204,7 +204,7 @@ class RemoteBed:
         if not width:
             yield 0, np.empty((len(numbers), 0), np.uint8)
             return
-        blocks = split_blocks(numbers, HEADER + part.start, stride=stride, width=width)
+        blocks = split_blocks(numbers, HEADER_SIZE + part.start, stride=stride, width=width)
         tasks = (
             ((block, piece), piece.start, piece.stop)
             for block in blocks
@@ -212,26 +212,30 @@ class RemoteBed:
         )
         with closing(fetch_ahead(self._connect(), tasks, requests)) as fetched:
             for (block, piece), answer in fetched:
-                block.put(piece, self._check_answer(answer, piece.stop - piece.start))
+                block.copy_reply(piece, self._check_reply(answer, piece.stop - piece.start))
                 if not block.missing:
                     yield block.first, block.lines()
 
     def _read_header(self) -> tuple[str, ObjectIdentity]:
         """Fetch and check the header of the .bed."""
-        fetched = self._connect().request(0, HEADER).result()
+        fetched = self._connect().request(0, HEADER_SIZE).result()
         header = bytes(fetched.data)
-        if len(header) < HEADER or header[:2] != _BED_MAGIC or header[2] not in _LAYOUTS:
+        if (
+            len(header) < HEADER_SIZE
+            or header[:2] != _BED_MAGIC
+            or header[2] not in _LAYOUTS
+        ):
             raise FormatError(
                 f"{self.location.geturl()}: expected a .bed, which begins with the bytes "
                 f"6c 1b and 01 or 00; found {header.hex(' ') or 'no bytes'}",
                 kind="header",
                 path=self.location.geturl(),
             )
-        self._check_answer(fetched, HEADER)
+        self._check_reply(fetched, HEADER_SIZE)
         self._major, seen = _LAYOUTS[header[2]], fetched.identity
         return self._major, seen
 
-    def _check_answer(self, fetched: FetchedRange, size: int) -> NDArray[np.uint8]:
+    def _check_reply(self, fetched: FetchedRange, size: int) -> NDArray[np.uint8]:
         """Return the bytes of a request; raise if they are incomplete or outdated."""
         name = self.location.geturl()
         if self._identity is None:
@@ -253,11 +257,11 @@ class RemoteBed:
     def _connect(self) -> RemoteObject:
         """Return the cloud object; each process connects to the store once."""
         if self._object_of_process is None or self._object_of_process[0] != os.getpid():
-            self._object_of_process = os.getpid(), _open(self.location, self._options)
+            self._object_of_process = os.getpid(), _open_url(self.location, self._options)
         return self._object_of_process[1]
 
 
-def _open(location: ParseResult, options: Mapping[str, str]) -> RemoteObject:
+def _open_url(location: ParseResult, options: Mapping[str, str]) -> RemoteObject:
     """Return the object that a URL names."""
     if location.scheme == "file":
         return LocalObject(location)

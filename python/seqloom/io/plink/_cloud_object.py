@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 
-_SCHEMES = "http, https, s3, gs, az, azure, abfs or file"
+_SCHEME_NAMES = "http, https, s3, gs, az, azure, abfs or file"
 _STORE_SCHEMES = {"http", "https", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"}
 # Connection options that every store accepts; other options are specific to a store.
 _CLIENT_OPTIONS = {
@@ -55,13 +55,14 @@ _CLIENT_OPTIONS = {
 }
 _STORE_PREFIXES = ("aws_", "azure_", "google_")
 _RETRY_OPTION = "max_retries"
-_MAX_MESSAGE = 400
+_MAX_ERROR_CHARACTERS = 400
 _CHILD_PROGRAM = (
-    "import sys; from seqloom.io.plink._cloud_object import serve; serve(int(sys.argv[1]))"
+    "import sys; from seqloom.io.plink._cloud_object import serve_requests; "
+    "serve_requests(int(sys.argv[1]))"
 )
-_lock = threading.Lock()
-_loops: list[asyncio.AbstractEventLoop] = []
-_forked: list[int] = []
+_loop_lock = threading.Lock()
+_event_loops: list[asyncio.AbstractEventLoop] = []
+_fork_marks: list[int] = []
 
 
 def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore:
@@ -69,7 +70,7 @@ def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore
     url = location.geturl()
     if location.scheme not in _STORE_SCHEMES:
         raise ArgumentError(
-            f"{url}: Unable to recognise URL: expected {_SCHEMES}, "
+            f"{url}: Unable to recognise URL: expected {_SCHEME_NAMES}, "
             f"found {location.scheme!r}; for a local file give its path"
         )
     parts: dict[str, dict[str, Any]] = {"client": {}, "store": {}, "retry": {}}
@@ -79,11 +80,11 @@ def open_store(location: ParseResult, options: Mapping[str, str]) -> ObjectStore
             raise ArgumentError(
                 f"cloud_options[{name!r}] must be a string, got {type(value).__name__}"
             )
-        kind, key = _option_group(name)
+        kind, key = _find_option_group(name)
         parts[kind][key] = value
     if location.scheme == "http":
         parts["client"].setdefault("allow_http", "true")
-    return _open(location, parts)
+    return _make_store(location, parts)
 
 
 def first_line(error: BaseException) -> str:
@@ -91,7 +92,7 @@ def first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0].partition(": <")[0].strip()
 
 
-def _option_group(name: str) -> tuple[str, str]:
+def _find_option_group(name: str) -> tuple[str, str]:
     """Return the obstore argument for an option, and the option's name in obstore."""
     plain = name.lower()
     for prefix in _STORE_PREFIXES:
@@ -100,7 +101,7 @@ def _option_group(name: str) -> tuple[str, str]:
     return ("retry" if plain == _RETRY_OPTION else "store"), plain
 
 
-def _open(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectStore:
+def _make_store(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectStore:
     """Create the obstore store; an http URL without store options becomes an HTTP store."""
     retry: dict[str, int] = {}
     for name, value in parts["retry"].items():
@@ -109,7 +110,7 @@ def _open(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectS
                 f"cloud_options[{name!r}] must be an integer, got {value!r}"
             )
         retry[name] = int(value)
-    library = _import_library()
+    library = _import_obstore()
     plain = location.scheme in {"http", "https"} and not parts["store"]
     make = library.HTTPStore.from_url if plain else library.from_url
     settings: dict[str, Any] = {} if plain else {"config": parts["store"]}
@@ -126,7 +127,7 @@ def _open(location: ParseResult, parts: Mapping[str, dict[str, Any]]) -> ObjectS
         raise _describe_wrong_option(location, parts["store"], error) from error
 
 
-def _import_library() -> Any:
+def _import_obstore() -> Any:
     """Import obstore, or raise an error with the command that installs it."""
     try:
         from obstore import store
@@ -155,7 +156,7 @@ def _describe_wrong_option(
 # A started request: `result` waits for the answer, and `cancel` cancels the request.
 CloudRequest: TypeAlias = "Future[FetchedRange] | _LocalRequest"
 RemoteObject: TypeAlias = "CloudObject | ForkedObject | LocalObject"
-Answer: TypeAlias = "tuple[ObjectIdentity, bytes] | BaseException"
+Reply: TypeAlias = "tuple[ObjectIdentity, bytes] | BaseException"
 
 
 class ObjectIdentity(NamedTuple):
@@ -185,9 +186,11 @@ class CloudObject:
         """Request the bytes from start to stop, or the whole object if stop is None."""
         # Return a future, because the caller may run an event loop (as a notebook does)
         # or cancel requests.
-        return asyncio.run_coroutine_threadsafe(self._get(start, stop), _find_loop())
+        return asyncio.run_coroutine_threadsafe(
+            self._fetch(start, stop), _find_event_loop()
+        )
 
-    async def _get(self, start: int, stop: int | None) -> FetchedRange:
+    async def _fetch(self, start: int, stop: int | None) -> FetchedRange:
         """Fetch a range of bytes from the store."""
         import obstore
 
@@ -206,14 +209,14 @@ class CloudObject:
             _raise_error(self._url, error)
 
 
-def _find_loop() -> asyncio.AbstractEventLoop:
+def _find_event_loop() -> asyncio.AbstractEventLoop:
     """Return the event loop of this process; the first call starts the loop."""
-    with _lock:
-        if not _loops:
-            _loops.append(asyncio.new_event_loop())
-            run = _loops[0].run_forever
+    with _loop_lock:
+        if not _event_loops:
+            _event_loops.append(asyncio.new_event_loop())
+            run = _event_loops[0].run_forever
             threading.Thread(target=run, name="seqloom-requests", daemon=True).start()
-    return _loops[0]
+    return _event_loops[0]
 
 
 class LocalObject:
@@ -265,7 +268,7 @@ class _LocalRequest(NamedTuple):
 
 def _raise_error(url: str, error: Exception) -> NoReturn:
     """Convert errors of obstore to errors of seqloom."""
-    message = first_line(error)[:_MAX_MESSAGE]
+    message = first_line(error)[:_MAX_ERROR_CHARACTERS]
     if isinstance(error, FileNotFoundError):
         raise MissingObjectError(
             f"{url}: not found: check the URL, and whether the object needs cloud_options "
@@ -281,7 +284,7 @@ def _raise_error(url: str, error: Exception) -> NoReturn:
 
 def is_forked() -> bool:
     """Return whether this is a forked process whose parent may have sent requests."""
-    return bool(_forked)
+    return bool(_fork_marks)
 
 
 class ForkedObject:
@@ -300,9 +303,9 @@ class ForkedObject:
             )
         self._lock, self._numbers = threading.Lock(), count()
         self._pending: dict[int, Future[FetchedRange]] = {}
-        weakref.finalize(self, _stop_child, process)
+        weakref.finalize(self, _stop_child_process, process)
         receive = ours, self._pending
-        threading.Thread(target=_receive_answers, args=receive, daemon=True).start()
+        threading.Thread(target=_receive_replies, args=receive, daemon=True).start()
         ours.send((location, dict(options)))
 
     def request(self, start: int, stop: int | None) -> CloudRequest:
@@ -314,15 +317,15 @@ class ForkedObject:
             try:
                 self._connection.send((number, start, stop))
             except OSError as error:
-                raise _make_ended_error() from error
+                raise _make_child_ended_error() from error
         return future
 
 
-def serve(handle: int) -> None:
+def serve_requests(handle: int) -> None:
     """Answer the requests of the parent process until that process ends."""
     connection, lock = Connection(handle), threading.Lock()
 
-    def send(number: int, answer: Answer) -> None:
+    def send(number: int, answer: Reply) -> None:
         with lock, suppress(OSError):
             connection.send((number, answer))
 
@@ -339,10 +342,10 @@ def serve(handle: int) -> None:
         except Exception as error:  # noqa: BLE001 - the other process raises it
             send(number, error)
         else:
-            pending.add_done_callback(lambda done, n=number: send(n, _read_answer(done)))
+            pending.add_done_callback(lambda done, n=number: send(n, _read_reply(done)))
 
 
-def _read_answer(done: Future[FetchedRange]) -> Answer:
+def _read_reply(done: Future[FetchedRange]) -> Reply:
     """Convert the result of a request to an answer that can be pickled."""
     error = done.exception()
     if error is not None:
@@ -351,7 +354,7 @@ def _read_answer(done: Future[FetchedRange]) -> Answer:
     return fetched.identity, bytes(fetched.data)
 
 
-def _receive_answers(
+def _receive_replies(
     connection: Connection, pending: dict[int, Future[FetchedRange]]
 ) -> None:
     """Pass each answer of the child process to the future that waits for the answer."""
@@ -369,16 +372,16 @@ def _receive_answers(
     except (EOFError, OSError):
         for future in list(pending.values()):
             if future.set_running_or_notify_cancel():
-                future.set_exception(_make_ended_error())
+                future.set_exception(_make_child_ended_error())
 
 
-def _stop_child(process: subprocess.Popen[bytes]) -> None:
+def _stop_child_process(process: subprocess.Popen[bytes]) -> None:
     """Stop the child process that fetches the object."""
     process.kill()
     process.wait()
 
 
-def _make_ended_error() -> RemoteError:
+def _make_child_ended_error() -> RemoteError:
     """Return the error for a child process that has ended unexpectedly."""
     return RemoteError(
         "the child process that fetches the file has ended; open the file again"
@@ -388,7 +391,7 @@ def _make_ended_error() -> RemoteError:
 def _record_fork() -> None:
     """Record that this process was forked and has none of its parent's threads."""
     if "obstore" in sys.modules:
-        _forked[:] = [os.getpid()]
+        _fork_marks[:] = [os.getpid()]
 
 
 run_after_fork(_record_fork)

@@ -11,7 +11,7 @@ from seqloom._arguments import as_integer
 from seqloom._rust import _native
 from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError, FormatError, NumberRangeError
-from seqloom.io.plink._cloud_bed import HEADER
+from seqloom.io.plink._cloud_bed import HEADER_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from seqloom.io.plink._cloud_bed import RemoteBed
     from seqloom.io.plink._selection import Positions
 
-_DECODED_BYTES = 8 << 20  # bytes of genotypes that are decoded at a time
+_MAX_DECODED_BYTES = 8 << 20  # bytes of genotypes that are decoded at a time
 _MIN_NONZERO_LINES = 8
 # If a file has at least this number of rows and all end with a 0, the 0 may be padding.
 _MIN_ZERO_LINES = 64
-_SKIP_HINT = "skip_format_check=True (--skip-format-check) reads without this warning"
+_SKIP_CHECK_HINT = "skip_format_check=True (--skip-format-check) reads without this warning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ class RequestLimits:
     at_once: int = 10
     chunk: int = 8_000_000
 
-    def replace(self, at_once: int | None, chunk: int | None) -> RequestLimits:
+    def with_overrides(self, at_once: int | None, chunk: int | None) -> RequestLimits:
         """Return the limits, with the caller's values in place of the defaults."""
-        _check_request("max_concurrent_requests", at_once)
-        _check_request("max_chunk_bytes", chunk)
+        _check_request_limit("max_concurrent_requests", at_once)
+        _check_request_limit("max_chunk_bytes", chunk)
         return RequestLimits(at_once or self.at_once, chunk or self.chunk)
 
 
@@ -68,14 +68,14 @@ class LineSelection:
         return -(-self.width // 4)
 
     @property
-    def positions_in_part(self) -> NDArray[np.int64]:
-        """Selected positions relative to the first position in the range `part`."""
+    def positions_in_range(self) -> NDArray[np.int64]:
+        """Selected positions relative to the first position in the range `byte_range`."""
         if self.index is None:
             return np.arange(self.width, dtype=np.int64)
-        return self.index - 4 * self.part.start
+        return self.index - 4 * self.byte_range.start
 
     @property
-    def part(self) -> slice:
+    def byte_range(self) -> slice:
         """Byte range of a row that contains the selected positions."""
         if self.index is None:
             return slice(0, self.stride)
@@ -109,22 +109,22 @@ class RemoteReader:
             return
         by_line = out.T if wanted.by_variant else out
         ends: list[NDArray[np.uint8]] = []
-        for first, lines in self._blocks(wanted, by_line.shape[1] * out.itemsize):
+        for first, lines in self._read_blocks(wanted, by_line.shape[1] * out.itemsize):
             ends.append(lines[:, -1].copy())
             target = by_line[first : first + len(lines)]
-            _decode(lines, wanted, target, count_a1=count_a1, threads=threads)
-        if check and wanted.part.stop == wanted.stride:
+            _decode_block(lines, wanted, target, count_a1=count_a1, threads=threads)
+        if check and wanted.byte_range.stop == wanted.stride:
             self._check_padding(np.concatenate(ends), wanted, is_whole=iid is None is sid)
 
-    def _blocks(
+    def _read_blocks(
         self, wanted: LineSelection, line_bytes: int
     ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
         """Yield ranges of rows whose decoded values fit into the memory limit."""
-        most = max(1, _DECODED_BYTES // line_bytes)
+        most = max(1, _MAX_DECODED_BYTES // line_bytes)
         fetched = self.bed.blocks(
             wanted.lines,
             wanted.stride,
-            wanted.part,
+            wanted.byte_range,
             requests=self.requests.at_once,
             chunk=self.requests.chunk,
         )
@@ -134,7 +134,7 @@ class RemoteReader:
 
     def _check_size(self, shape: tuple[int, int], wanted: LineSelection) -> None:
         """Raise if the size of the object does not match its tables."""
-        expected = HEADER + wanted.stride * shape[1 if wanted.by_variant else 0]
+        expected = HEADER_SIZE + wanted.stride * shape[1 if wanted.by_variant else 0]
         found = self.bed.size()
         if found != expected:
             raise self._make_error(
@@ -162,7 +162,7 @@ class RemoteReader:
         return FormatError(f"{name}: {message}", kind=kind, path=name)
 
 
-def _decode(
+def _decode_block(
     lines: NDArray[np.uint8],
     wanted: LineSelection,
     out: NDArray[Any],
@@ -172,7 +172,7 @@ def _decode(
 ) -> None:
     """Decode a block of rows into the array."""
     decoded = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
-    positions = wanted.positions_in_part
+    positions = wanted.positions_in_range
     _native.decode_lines(
         lines, positions, decoded, along=True, count_a1=count_a1, threads=threads
     )
@@ -180,7 +180,7 @@ def _decode(
         out[...] = decoded
 
 
-def _check_request(name: str, value: int | None) -> None:
+def _check_request_limit(name: str, value: int | None) -> None:
     """Raise if a limit of requests or bytes is below 1."""
     if value is None:
         return
@@ -203,7 +203,7 @@ def _is_padding(last: NDArray[np.uint8], values: int, name: str) -> bool:
     warn_user(
         f"{name}: after the last of {values} genotypes, the padding bits are {code:02b} in "
         "every row, where PLINK writes 00; they are ignored, because some tools write "
-        f"them, but the .fam or .bim may be too short ({_SKIP_HINT})"
+        f"them, but the .fam or .bim may be too short ({_SKIP_CHECK_HINT})"
     )
     return True
 
@@ -215,5 +215,5 @@ def _check_last_values(last: NDArray[np.uint8], values: int, name: str) -> None:
         warn_user(
             f"{name}: the last genotype is homozygous A1 in all {len(last)} rows, which "
             "looks like padding: check that the .fam or .bim is not too long and does "
-            f"not belong to another file ({_SKIP_HINT})"
+            f"not belong to another file ({_SKIP_CHECK_HINT})"
         )

@@ -94,7 +94,7 @@ Identity: TypeAlias = tuple[int, int, int, int]
 
 
 @contextmanager
-def write_set(files: Sequence[Path]) -> Generator[list[Path]]:
+def write_set_files(files: Sequence[Path]) -> Generator[list[Path]]:
     """Yield temporary paths for a .bed, .fam and .bim; rename the files at the end."""
     if len({os.path.realpath(file) for file in files}) < len(files):
         names = ", ".join(map(str, files))
@@ -105,15 +105,15 @@ def write_set(files: Sequence[Path]) -> Generator[list[Path]]:
         yield parts
 
 
-def finish_set(bed: Path) -> None:
+def finish_interrupted_set(bed: Path) -> None:
     """Finish the renaming of a complete PLINK set after its writer was killed."""
     if _has_journal(Path(os.path.realpath(bed))):
-        with without_writer(bed):
+        with block_set_writers(bed):
             pass
 
 
 @contextmanager
-def without_writer(bed: Path) -> Generator[None]:
+def block_set_writers(bed: Path) -> Generator[None]:
     """Finish the renaming of a PLINK set, and block its writers in the `with` block."""
     bed = Path(os.path.realpath(bed))
     with _lock_folder(bed.parent):
@@ -128,20 +128,20 @@ def without_writer(bed: Path) -> Generator[None]:
         yield
 
 
-def open_file(
+def open_bed_file(
     path: Path, known: Identity | None = None
 ) -> tuple[_native.BedFile, Identity | None]:
     """Open a .bed and return its identity; wait for a writer that is renaming a new set."""
-    finish_set(path)
-    seen = known or identify(path)
+    finish_interrupted_set(path)
+    seen = known or file_identity(path)
     if seen:
         with suppress(MissingFileError):
             return _native.BedFile(path, check=True), seen
-    with without_writer(path):
-        return _native.BedFile(path, check=True), known or identify(path)
+    with block_set_writers(path):
+        return _native.BedFile(path, check=True), known or file_identity(path)
 
 
-def identify(bed: Path) -> Identity | None:
+def file_identity(bed: Path) -> Identity | None:
     """Return a tuple that changes if the file is changed or replaced."""
     try:
         seen = bed.stat()
@@ -155,11 +155,11 @@ def identify(bed: Path) -> Identity | None:
     return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns
 
 
-def check_same(bed: Path, known: Identity) -> None:
+def check_not_replaced(bed: Path, known: Identity) -> None:
     """Raise if a PLINK set has been replaced since it was opened."""
     # While tables are renamed, a journal exists but no .bed. If neither the .bed nor a
     # journal exists, the user has removed the .bed but kept its tables.
-    if _has_journal(bed) or identify(bed) not in {known, None}:
+    if _has_journal(bed) or file_identity(bed) not in {known, None}:
         raise FileError(
             f"{bed}: was replaced or changed since it was opened; open it again"
         )
@@ -206,7 +206,7 @@ def _commit_set(parts: Sequence[Path], finals: Sequence[Path]) -> None:
                 part.replace(_ready_path(final))
             # Sync the files first, because the journal must not reach the disk before
             # them.
-            _sync_folders(finals)
+            _sync_set_folders(finals)
             names = [os.path.relpath(final, bed.parent) for final in finals]
             write_atomic(_journal_path(bed), json.dumps(names).encode())
         except FileError as error:
@@ -229,11 +229,11 @@ def _finish_journal(bed: Path) -> None:
     for final in (*finals[1:], bed):
         with suppress(FileNotFoundError):
             _ready_path(final).replace(final)
-    _sync_folders(finals)
+    _sync_set_folders(finals)
     journal.unlink()
 
 
-def _sync_folders(finals: Sequence[Path]) -> None:
+def _sync_set_folders(finals: Sequence[Path]) -> None:
     """Sync the folders of a PLINK set to disk."""
     for folder in dict.fromkeys(final.parent for final in finals):
         fsync(folder)
@@ -251,7 +251,7 @@ def _read_journal(journal: Path) -> list[str]:
         ) from None
 
 
-def name_set(
+def name_set_files(
     bed: str | os.PathLike[str],
     fam: str | os.PathLike[str] | None,
     bim: str | os.PathLike[str] | None,

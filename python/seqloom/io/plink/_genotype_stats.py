@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_MISSING_LIMIT = 0.05
+_HIGH_MISSING_SHARE = 0.05
 _RARE_FREQUENCY = 0.01
-_SMALL_P = 1e-6
+_SMALL_P_VALUE = 1e-6
 # Arrays with one value for each variant, in table order.
 _VARIANT_COLUMNS = (
     "chromosome",
@@ -37,7 +37,7 @@ _VARIANT_COLUMNS = (
     "variance",
     "hardy_p",
 )
-_TEXT_ROWS = 1 << 14  # number of table rows converted to text at a time
+_ROWS_PER_WRITE = 1 << 14  # number of table rows converted to text at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -142,8 +142,8 @@ class GenotypeStats:
             part.open("w", encoding="utf-8", newline="\n") as file,
         ):
             file.write("\t".join(columns) + "\n")
-            for start in range(0, len(self.count), _TEXT_ROWS):
-                rows = slice(start, start + _TEXT_ROWS)
+            for start in range(0, len(self.count), _ROWS_PER_WRITE):
+                rows = slice(start, start + _ROWS_PER_WRITE)
                 lists = [column[rows].tolist() for column in columns.values()]
                 for row in zip(*lists, strict=True):
                     # NaN is the only value that differs from itself.
@@ -168,7 +168,7 @@ class GenotypeStats:
             >>> Path("stats.svg").read_text()[:4]
             '<svg'
         """
-        write_plots(path, self.facts()["genotypes"], list(_plots(self)))
+        write_plots(path, self.facts()["genotypes"], list(_make_plots(self)))
 
     def facts(self) -> dict[str, str]:
         """Return a summary of the statistics as text.
@@ -186,15 +186,15 @@ class GenotypeStats:
         missing = "no genotypes"
         if individuals and variants:
             share = 100 * self.missing.sum(dtype=np.int64) / (individuals * variants)
-            above = _count_variants(self.missing > _MISSING_LIMIT * individuals)
-            missing = f"{share:.1f} %; {above} above {100 * _MISSING_LIMIT:.0f} %"
-        low = np.count_nonzero(self.hardy_p < _SMALL_P)
+            above = _count_variants(self.missing > _HIGH_MISSING_SHARE * individuals)
+            missing = f"{share:.1f} %; {above} above {100 * _HIGH_MISSING_SHARE:.0f} %"
+        low = np.count_nonzero(self.hardy_p < _SMALL_P_VALUE)
         everything = _count_variants(np.ones(variants, bool))
         return {
             "genotypes": f"{individuals:,} individuals x {variants:,} variants",
             "missing": missing,
             f"frequency of {self.counted}": self._describe_frequency(),
-            "Hardy-Weinberg": f"{low:,} of {everything} with p below {_SMALL_P:.0e}",
+            "Hardy-Weinberg": f"{low:,} of {everything} with p below {_SMALL_P_VALUE:.0e}",
         }
 
     def __str__(self) -> str:
@@ -225,10 +225,10 @@ def _count_variants(which: NDArray[np.bool_]) -> str:
 _HISTOGRAM_BINS = 25
 _MAX_MAF = 0.5
 _MIN_AXIS_END = 0.01  # upper limit of the axis if no genotype is missing
-_MAX_POINTS = 600  # maximum number of points in the plot of p-values
+_MAX_PLOTTED_P_VALUES = 600  # maximum number of points in the plot of p-values
 
 
-def _plots(stats: GenotypeStats) -> Iterator[Plot]:
+def _make_plots(stats: GenotypeStats) -> Iterator[Plot]:
     """Yield the plots; p-values are plotted only if variants were tested."""
     variants, individuals = len(stats.count), len(stats.individual_missing)
     frequencies = stats.minor_allele_frequency
@@ -268,7 +268,7 @@ def _histogram(
 def _plot_p_values(p: NDArray[np.float64]) -> Plot:
     """Plot observed against expected p-values, with a sample of the large p-values."""
     count = len(p)
-    ranks = np.unique(np.geomspace(1, count, _MAX_POINTS).astype(np.int64)) - 1
+    ranks = np.unique(np.geomspace(1, count, _MAX_PLOTTED_P_VALUES).astype(np.int64)) - 1
     smallest = np.maximum(np.sort(p)[ranks], np.finfo(float).tiny)
     expected, observed = -np.log10((ranks + _MAX_MAF) / count), -np.log10(smallest)
     end = float(expected.max())

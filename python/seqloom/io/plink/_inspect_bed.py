@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._text import escape_controls
+from seqloom._text import printable
 from seqloom.io.plink._open_bed import open_bed
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class BedSummary:
             "chromosomes": _list_counts(self.chromosomes, _MAX_CHROMOSOMES) or "none",
             "duplicate ids": f"{self.same_iid:,} individuals, {self.same_sid:,} variants",
         }
-        return {name: escape_controls(fact) for name, fact in facts.items()}
+        return {name: printable(fact) for name, fact in facts.items()}
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<15}{value}" for name, value in self.facts().items())
@@ -121,8 +121,8 @@ def _list_counts(counts: dict[str, int], most: int) -> str:
 
 
 _MALE, _FEMALE = 1, 2
-_MISSING_CODES = ("-9", "na", "nan")
-_MAX_DISTINCT = 1000  # quantitative phenotypes have many different values
+_MISSING_PHENOTYPES = ("-9", "na", "nan")
+_MAX_COUNTED_PHENOTYPES = 1000  # quantitative phenotypes have many different values
 
 
 def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
@@ -195,9 +195,9 @@ def _count_individuals(bed: open_bed) -> dict[str, Any]:
         "female": female,
         "unknown_sex": count - male - female,
         "founders": count - int(np.any(parents, axis=0).sum()),
-        "phenotypes": dict(phenotypes.most_common(_MAX_DISTINCT)),
+        "phenotypes": dict(phenotypes.most_common(_MAX_COUNTED_PHENOTYPES)),
         "missing_phenotypes": sum(
-            n for word, n in phenotypes.items() if word.casefold() in _MISSING_CODES
+            n for word, n in phenotypes.items() if word.casefold() in _MISSING_PHENOTYPES
         ),
         "same_iid": _count_duplicates(bed.fid, bed.iid),
     }

@@ -17,17 +17,17 @@ from seqloom.io.plink._cloud_bed import RemoteBed
 from seqloom.io.plink._cloud_reader import RemoteReader, RequestLimits
 from seqloom.io.plink._file_set import (
     absolute_location,
-    check_same,
+    check_not_replaced,
     locate_table,
-    open_file,
+    open_bed_file,
     parse_location,
 )
 from seqloom.io.plink._selection import (
-    choose_threads,
+    as_genotype_dtype,
+    choose_thread_count,
     count_positions,
-    find_dtype,
     find_positions,
-    prepare_array,
+    prepare_genotypes,
     slice_positions,
     split_index,
 )
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     from seqloom.io.plink._file_set import Identity
     from seqloom.io.plink._selection import Positions
 
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
+_NO_PROPERTIES: Mapping[str, Any] = MappingProxyType({})
 # Number of values decoded at a time for a sparse matrix; each nonzero value also needs
 # an 8-byte index.
-_DENSE_VALUES = 1 << 21
-_MAX_LINES = np.iinfo(np.int32).max
+_MAX_DENSE_VALUES = 1 << 21
+_MAX_SPARSE_LINES = np.iinfo(np.int32).max
 # Attributes that are not pickled, because another process opens the file again.
-_PROCESS_STATE = {"_handle": None, "_process": 0, "_identity": None}
+_UNOPENED_STATE = {"_handle": None, "_process": 0, "_identity": None}
 
 
 class open_bed(BedProperties):
@@ -121,13 +121,13 @@ class open_bed(BedProperties):
         location: str | os.PathLike[str] | ParseResult | None,
         iid_count: int | None = None,
         sid_count: int | None = None,
-        properties: Mapping[str, ArrayLike | None] = _EMPTY,
+        properties: Mapping[str, ArrayLike | None] = _NO_PROPERTIES,
         count_A1: bool = True,
         num_threads: int | None = None,
         skip_format_check: bool = False,
         fam_location: str | os.PathLike[str] | ParseResult | None = None,
         bim_location: str | os.PathLike[str] | ParseResult | None = None,
-        cloud_options: Mapping[str, str] = _EMPTY,
+        cloud_options: Mapping[str, str] = _NO_PROPERTIES,
         max_concurrent_requests: int | None = None,
         max_chunk_bytes: int | None = None,
     ) -> None:
@@ -145,10 +145,12 @@ class open_bed(BedProperties):
         self.count_A1 = as_bool("count_A1", count_A1)
         self.skip_format_check = as_bool("skip_format_check", skip_format_check)
         self._num_threads = num_threads
-        self._requests = RequestLimits().replace(max_concurrent_requests, max_chunk_bytes)
-        vars(self).update(_PROCESS_STATE)
+        self._requests = RequestLimits().with_overrides(
+            max_concurrent_requests, max_chunk_bytes
+        )
+        vars(self).update(_UNOPENED_STATE)
         if not skip_format_check:
-            self._open()
+            self._open_in_process()
 
     def read(
         self,
@@ -193,15 +195,17 @@ class open_bed(BedProperties):
             FormatError: The file is not a .bed, or does not match its tables.
             FileError: The file cannot be read, or has changed since it was opened.
         """
-        kind = find_dtype(dtype)
+        kind = as_genotype_dtype(dtype)
         shape = self.shape
-        iid, sid = self._positions(index)
+        iid, sid = self._find_positions(index)
         size = count_positions(iid, shape[0]), count_positions(sid, shape[1])
-        result = prepare_array(size, kind, order, out=out)
-        threads = choose_threads(num_threads, self._num_threads)
-        reader = self._open()
+        result = prepare_genotypes(size, kind, order, out=out)
+        threads = choose_thread_count(num_threads, self._num_threads)
+        reader = self._open_in_process()
         if isinstance(reader, RemoteBed):
-            requests = self._requests.replace(max_concurrent_requests, max_chunk_bytes)
+            requests = self._requests.with_overrides(
+                max_concurrent_requests, max_chunk_bytes
+            )
             reader = RemoteReader(reader, requests)
         check = not self.skip_format_check
         reader.read(
@@ -248,9 +252,9 @@ class open_bed(BedProperties):
             >>> print(open_bed("small.bed").read_sparse([0, -1], dtype="int8").data)
             [1 2 2]
         """
-        _check_sparse(format, batch_size)
-        kind = find_dtype(dtype)
-        iid, sid = self._positions(index)
+        _check_sparse_options(format, batch_size)
+        kind = as_genotype_dtype(dtype)
+        iid, sid = self._find_positions(index)
         by_variant = format == "csc"
         chosen, order = (sid, "F") if by_variant else (iid, "C")
         shape = count_positions(iid, self.iid_count), count_positions(sid, self.sid_count)
@@ -267,12 +271,12 @@ class open_bed(BedProperties):
             )
             return piece.T if by_variant else piece
 
-        return _to_sparse(read_lines, shape, kind, form=format, at_once=batch_size)
+        return _read_sparse_matrix(read_lines, shape, kind, form=format, at_once=batch_size)
 
     @property
     def major(self) -> str:
         """Layout of the .bed: ``"SNP"`` (each row is a variant) or ``"individual"``."""
-        return self._open().major
+        return self._open_in_process().major
 
     def __len__(self) -> int:
         raise ArgumentError(
@@ -293,7 +297,7 @@ class open_bed(BedProperties):
         return self
 
     def __exit__(self, *_: object) -> None:
-        vars(self).update(_PROCESS_STATE)
+        vars(self).update(_UNOPENED_STATE)
 
     def __str__(self) -> str:
         where = self.location
@@ -304,9 +308,9 @@ class open_bed(BedProperties):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for pickling, without the open file."""
-        return vars(self) | _PROCESS_STATE
+        return vars(self) | _UNOPENED_STATE
 
-    def _positions(self, index: Any) -> tuple[Positions, Positions]:
+    def _find_positions(self, index: Any) -> tuple[Positions, Positions]:
         """Return the indices of the selected individuals and variants."""
         iid, sid = split_index(index)
         shape = self.shape
@@ -314,34 +318,34 @@ class open_bed(BedProperties):
 
     def _native(self) -> _native.BedFile:
         """Return the Rust object of the file that this process has opened."""
-        handle = self._open()
+        handle = self._open_in_process()
         if isinstance(handle, RemoteBed):
             raise ArgumentError(
                 f"{self}: expected a local file, got a URL: download it first"
             )
         return handle
 
-    def _open(self) -> _native.BedFile | RemoteBed:
+    def _open_in_process(self) -> _native.BedFile | RemoteBed:
         """Return the file or cloud object that this process has opened."""
         if self._handle is not None and self._process == os.getpid():
             return self._handle
         if isinstance(self._path, Path):
             # In a forked process, the file must not have changed since the parent
             # opened it.
-            handle, self._identity = open_file(self._path, self._identity)
-            self._check_set()
+            handle, self._identity = open_bed_file(self._path, self._identity)
+            self._check_not_replaced()
         else:
             handle = RemoteBed(self._path, self.cloud_options, check=True)
         self._handle, self._process = handle, os.getpid()
         return handle
 
-    def _check_set(self) -> None:
+    def _check_not_replaced(self) -> None:
         """Raise if the .bed or its tables have been replaced since they were opened."""
         if isinstance(self._path, Path) and self._identity:
-            check_same(self._path, self._identity)
+            check_not_replaced(self._path, self._identity)
 
 
-def _check_sparse(form: str, batch_size: int | None) -> None:
+def _check_sparse_options(form: str, batch_size: int | None) -> None:
     """Raise if the format is unknown, the batch size is invalid or scipy is missing."""
     if form not in {"csc", "csr"}:
         raise ArgumentError(f"format {form!r} not known. Expected 'csc' or 'csr'.")
@@ -353,7 +357,7 @@ def _check_sparse(form: str, batch_size: int | None) -> None:
         raise MissingExtraError("a sparse matrix needs scipy: pip install scipy") from error
 
 
-def _to_sparse(
+def _read_sparse_matrix(
     read: Callable[[slice], NDArray[Any]],
     shape: tuple[int, int],
     dtype: np.dtype[Any],
@@ -365,24 +369,24 @@ def _to_sparse(
     import scipy.sparse
 
     count, width = shape[::-1] if form == "csc" else shape
-    if max(shape) > _MAX_LINES:
+    if max(shape) > _MAX_SPARSE_LINES:
         raise ArgumentError(
-            f"a sparse matrix has at most {_MAX_LINES} rows and columns, got {shape}"
+            f"a sparse matrix has at most {_MAX_SPARSE_LINES} rows and columns, got {shape}"
         )
-    at_once = at_once or max(1, _DENSE_VALUES // max(width, 1))
+    at_once = at_once or max(1, _MAX_DENSE_VALUES // max(width, 1))
     pieces = [(np.empty(0, dtype), np.empty(0, np.int32), np.zeros(1, np.int64))]
     pieces += [
-        _compress_lines(read(slice(first, min(first + at_once, count))))
+        _compress_sparse_lines(read(slice(first, min(first + at_once, count))))
         for first in range(0, count, at_once)
     ]
     data, indices, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
     ends = np.cumsum(counts)
-    kind = np.int32 if ends[-1] <= _MAX_LINES else np.int64
+    kind = np.int32 if ends[-1] <= _MAX_SPARSE_LINES else np.int64
     make = scipy.sparse.csc_matrix if form == "csc" else scipy.sparse.csr_matrix
     return make((data, indices, ends.astype(kind)), shape)
 
 
-def _compress_lines(
+def _compress_sparse_lines(
     lines: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
     """Return nonzero values, their indices within a line, and their number in each line."""

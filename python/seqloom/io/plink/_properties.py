@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Suffix: TypeAlias = Literal["fam", "bim"]
 Column: TypeAlias = "NDArray[Any] | None"
 
-_MAX_LINES = np.iinfo(np.intp).max  # maximum size of an array axis
+_MAX_COUNT = np.iinfo(np.intp).max  # maximum size of an array axis
 COUNT_NAMES: dict[Suffix, str] = {"fam": "iid_count", "bim": "sid_count"}
 
 
@@ -48,7 +48,7 @@ PROPERTIES = {
 }
 
 
-def names_of(suffix: Suffix) -> list[str]:
+def property_names(suffix: Suffix) -> list[str]:
     """List the properties in one file, in column order."""
     return [name for name, prop in PROPERTIES.items() if prop.suffix == suffix]
 
@@ -64,9 +64,9 @@ def find_property(name: str) -> Property:
         ) from None
 
 
-def check_count(suffix: Suffix, count: Any) -> int:
+def as_count(suffix: Suffix, count: Any) -> int:
     """Convert a number of individuals or variants to int."""
-    return as_integer(COUNT_NAMES[suffix], count, limit=_MAX_LINES + 1)
+    return as_integer(COUNT_NAMES[suffix], count, limit=_MAX_COUNT + 1)
 
 
 def override_columns(
@@ -77,7 +77,9 @@ def override_columns(
     for name in properties:
         find_property(name)
     columns = {
-        name: to_column(name, properties[name]) for name in PROPERTIES if name in properties
+        name: to_bed_column(name, properties[name])
+        for name in PROPERTIES
+        if name in properties
     }
     for name, column in columns.items():
         suffix = PROPERTIES[name].suffix
@@ -114,7 +116,7 @@ def complete_columns(
     }
 
 
-def to_column(name: str, values: ArrayLike | None) -> Column:
+def to_bed_column(name: str, values: ArrayLike | None) -> Column:
     """Convert values to the column of a property; NaN and None are missing values."""
     if values is None:
         return None
@@ -126,15 +128,15 @@ def to_column(name: str, values: ArrayLike | None) -> Column:
         )
     if not len(array):
         return np.empty(0, kind)
-    absent = _find_absent(array)
+    absent = _is_missing(array)
     if absent.any():
         array = _fill_missing(name, array, absent)
     if kind is np.str_:
         return array if array.dtype.kind in "UT" else array.astype(np.str_)
-    return _to_numbers(name, array)
+    return _to_numeric_column(name, array)
 
 
-def _find_absent(array: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_missing(array: NDArray[Any]) -> NDArray[np.bool_]:
     """Return a mask of the values that are NaN or None."""
     if array.dtype.kind == "O":
         # NaN is the only value that differs from itself.
@@ -157,7 +159,7 @@ def _fill_missing(
     return np.where(absent, missing, array)
 
 
-def _to_numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
+def _to_numeric_column(name: str, array: NDArray[Any]) -> NDArray[Any]:
     """Convert values to numbers; raise if the conversion would change a value."""
     kind = PROPERTIES[name].kind
     try:

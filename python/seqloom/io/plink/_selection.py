@@ -23,7 +23,7 @@ Positions: TypeAlias = "NDArray[np.int64] | None"
 """Nonnegative positions along one axis; None means all positions in order."""
 
 _FULL_SLICE = slice(None)
-_BED_AXES = 2
+_INDEX_AXES = 2
 
 
 def split_index(index: Any) -> tuple[Any, Any]:
@@ -31,7 +31,7 @@ def split_index(index: Any) -> tuple[Any, Any]:
     if not isinstance(index, tuple):
         return None, index
     parts = cast("tuple[Any, ...]", index)
-    if len(parts) != _BED_AXES:
+    if len(parts) != _INDEX_AXES:
         raise OutOfRangeError(
             f"an index must have two parts, (individuals, variants); got {len(parts)}"
         )
@@ -51,7 +51,7 @@ def find_positions(index: Any, count: int) -> Positions:
     try:
         number = operator.index(index)
     except TypeError:
-        return _find_in_array(index, count)
+        return _positions_in_array(index, count)
     return np.array([_normalise_index(number, count)], np.int64)
 
 
@@ -74,7 +74,7 @@ def _normalise_index(number: int, count: int) -> int:
     return number + count if number < 0 else number
 
 
-def _find_in_array(index: Any, count: int) -> NDArray[np.int64]:
+def _positions_in_array(index: Any, count: int) -> NDArray[np.int64]:
     """Return the positions that a list or array of integers, or a mask, selects."""
     if isinstance(index, tuple):
         raise OutOfRangeError(
@@ -117,7 +117,7 @@ _DTYPES = {np.dtype(kind): np.dtype(kind) for kind in ("int8", "float32", "float
 _DTYPE_NAMES = {kind.name: kind for kind in _DTYPES}
 
 
-def find_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+def as_genotype_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the dtype; raise unless it is int8, float32 or float64."""
     if isinstance(dtype, str) and (kind := _DTYPE_NAMES.get(dtype)):
         return kind
@@ -133,14 +133,14 @@ def find_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     return wanted
 
 
-def prepare_array(
+def prepare_genotypes(
     shape: tuple[int, int], kind: np.dtype[Any], order: str, *, out: NDArray[Any] | None
 ) -> NDArray[Any]:
     """Return the caller's array after checking it, or a new array."""
     if order not in {"C", "F"}:
         raise ArgumentError(f"order {order!r} not known, only 'F', 'C'")
     if out is None:
-        return new_array(shape, kind, cast("Order", order))
+        return aligned_array(shape, kind, cast("Order", order))
     if not isinstance(cast("object", out), np.ndarray):
         raise ArgumentError(f"out must be a NumPy array, got {type(out).__name__}")
     flags = out.flags
@@ -158,7 +158,9 @@ def prepare_array(
     return out
 
 
-def new_array(shape: tuple[int, int], kind: np.dtype[Any], order: Order) -> NDArray[Any]:
+def aligned_array(
+    shape: tuple[int, int], kind: np.dtype[Any], order: Order
+) -> NDArray[Any]:
     """Create an uninitialised array, aligned to cache lines."""
     size = math.prod(shape) * kind.itemsize
     try:
@@ -172,7 +174,7 @@ def new_array(shape: tuple[int, int], kind: np.dtype[Any], order: Order) -> NDAr
     return np.ndarray(shape, kind, memory, start, order=order)
 
 
-def choose_threads(call: int | None, constructor: int | None) -> int:
+def choose_thread_count(call: int | None, constructor: int | None) -> int:
     """Return the call's number of threads or, if None, that of the constructor."""
     number = constructor if call is None else call
     try:

@@ -12,7 +12,7 @@ from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.io.plink._genotype_stats import GenotypeStats
 from seqloom.io.plink._open_bed import open_bed
-from seqloom.io.plink._selection import choose_threads, find_positions
+from seqloom.io.plink._selection import choose_thread_count, find_positions
 
 if TYPE_CHECKING:
     import os
@@ -33,7 +33,7 @@ _DTYPE_OF_COLUMN = {
 MALE = 1  # code for males in a .fam
 
 
-class Group(IntEnum):
+class SampleGroup(IntEnum):
     """Groups of individuals that are counted separately."""
 
     MALE = 0
@@ -126,12 +126,12 @@ def genotype_stats(
     ploidy = find_ploidy(source.chromosome, source.sid_count)
     groups = _find_groups(source, chosen, ploidy, nonfounders=nonfounders)
     default = source._num_threads  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - same package
-    threads = choose_threads(num_threads, default)
+    threads = choose_thread_count(num_threads, default)
     columns: dict[str, NDArray[Any]] = {
         name: np.empty(source.sid_count, kind) for name, kind in _DTYPE_OF_COLUMN.items()
     }
     missing = np.zeros(source.iid_count, np.uint32)
-    for part, counts in _count_steps(source, groups, missing, threads=threads):
+    for part, counts in _count_in_steps(source, groups, missing, threads=threads):
         values_by_name = _compute_columns(
             counts, ploidy[part], count_a1=source.count_A1, mid_p=mid_p, threads=threads
         )
@@ -153,18 +153,20 @@ def genotype_stats(
     )
 
 
-def _count_steps(
+def _count_in_steps(
     bed: open_bed, groups: NDArray[np.uint8], missing: NDArray[np.uint32], *, threads: int
 ) -> Iterator[tuple[slice, NDArray[np.uint32]]]:
     """Yield ranges of variants, each with the counts of genotype codes in each group."""
     shape, check = bed.shape, not bed.skip_format_check
     native = bed._native()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - same package
-    survey = _native.GenotypeSurvey(native, shape, groups, Group.EXCLUDED)
+    survey = _native.GenotypeSurvey(native, shape, groups, SampleGroup.EXCLUDED)
     fewest, most = _STEP_VARIANTS
     step = min(max(threads * _STEP_BYTES * 4 // max(shape[0], 1), fewest), most)
     for start in range(0, shape[1], step):
         part = slice(start, min(start + step, shape[1]))
-        counts = np.empty((part.stop - start, Group.EXCLUDED, _GENOTYPE_CODES), np.uint32)
+        counts = np.empty(
+            (part.stop - start, SampleGroup.EXCLUDED, _GENOTYPE_CODES), np.uint32
+        )
         survey.advance(counts, missing, check, threads)
         yield part, counts
 
@@ -189,16 +191,16 @@ def _find_groups(
     nonfounders: bool,
 ) -> NDArray[np.uint8]:
     """Return the group of each individual."""
-    groups = np.full(bed.iid_count, Group.OTHER, np.uint8)
+    groups = np.full(bed.iid_count, SampleGroup.OTHER, np.uint8)
     if bed.sex is not None and np.isin(ploidy, (Ploidy.X, Ploidy.Y)).any():
-        groups[bed.sex == MALE] = Group.MALE
+        groups[bed.sex == MALE] = SampleGroup.MALE
     for parent in () if nonfounders else (bed.father, bed.mother):
         if parent is not None:
-            groups[parent != "0"] = Group.NONFOUNDER
+            groups[parent != "0"] = SampleGroup.NONFOUNDER
     if chosen is not None:
         left_out = np.ones(len(groups), bool)
         left_out[chosen] = False
-        groups[left_out] = Group.EXCLUDED
+        groups[left_out] = SampleGroup.EXCLUDED
     return groups
 
 
@@ -229,7 +231,7 @@ def _compute_columns(
         "het": het,
         "hom_a2": hom_a2,
         "alleles": alleles,
-        "allele_frequency": _divide(a1 if count_a1 else alleles - a1, alleles),
+        "allele_frequency": _safe_divide(a1 if count_a1 else alleles - a1, alleles),
         **_mean_and_variance(hom_a1 if count_a1 else hom_a2, het, hom_a1 + het + hom_a2),
         "hardy_p": hardy_p,
     }
@@ -239,8 +241,8 @@ def _count_founders(
     counts: NDArray[np.uint32], ploidy: NDArray[np.uint8]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return the genotype counts of diploid founders and of haploid founders."""
-    males = counts[:, Group.MALE, _GENOTYPE_COLUMNS]
-    others = counts[:, Group.OTHER, _GENOTYPE_COLUMNS]
+    males = counts[:, SampleGroup.MALE, _GENOTYPE_COLUMNS]
+    others = counts[:, SampleGroup.OTHER, _GENOTYPE_COLUMNS]
     is_y = (ploidy == Ploidy.Y)[:, None]
     is_single = is_y | (ploidy == Ploidy.X)[:, None]
     none = np.uint32(0)
@@ -252,14 +254,14 @@ def _mean_and_variance(
     two: NDArray[np.int64], one: NDArray[np.int64], count: NDArray[np.int64]
 ) -> dict[str, NDArray[np.float64]]:
     """Compute mean and variance from the counts of the genotypes 2 and 1."""
-    mean = _divide(2 * two + one, count)
-    squares = _divide(4 * two + one, count)
+    mean = _safe_divide(2 * two + one, count)
+    squares = _safe_divide(4 * two + one, count)
     # Set the variance of constant variants to 0, because rounding could make it
     # nonzero.
     is_constant = (two == count) | (one == count)
     return {"mean": mean, "variance": np.where(is_constant, 0 * mean, squares - mean**2)}
 
 
-def _divide(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
+def _safe_divide(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
     """Divide elementwise; 0 / 0 is NaN."""
     return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)

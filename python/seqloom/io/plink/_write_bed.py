@@ -12,9 +12,9 @@ import numpy as np
 from seqloom._arguments import as_bool
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError, ClosedError
-from seqloom.io.plink._file_set import name_set, write_set, write_tables
-from seqloom.io.plink._properties import check_count, complete_columns
-from seqloom.io.plink._selection import choose_threads
+from seqloom.io.plink._file_set import name_set_files, write_set_files, write_tables
+from seqloom.io.plink._properties import as_count, complete_columns
+from seqloom.io.plink._selection import choose_thread_count
 
 if TYPE_CHECKING:
     import os
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
+_NO_PROPERTIES: Mapping[str, Any] = MappingProxyType({})
 _PACK_BYTES = 8 << 20  # number of bytes of values packed at a time
 _AXIS_COUNTS = {"matrix": 2, "vector": 1}
 _DTYPE_NAMES = ("int8", "float32", "float64")
@@ -34,7 +34,7 @@ _INVALID_GENOTYPE = -1  # an invalid value that replaces integers that do not fi
 def to_bed(
     filepath: str | os.PathLike[str],
     val: ArrayLike,
-    properties: Mapping[str, ArrayLike | None] = _EMPTY,
+    properties: Mapping[str, ArrayLike | None] = _NO_PROPERTIES,
     count_A1: bool = True,
     fam_filepath: str | os.PathLike[str] | None = None,
     bim_filepath: str | os.PathLike[str] | None = None,
@@ -74,13 +74,13 @@ def to_bed(
         >>> Path("x.bim").read_text()
         '0\\trs1\\t0.0\\t0\\tA1\\tA2\\n0\\trs2\\t0.0\\t0\\tA1\\tA2\\n'
     """
-    values = _to_values(val, "matrix")
+    values = _to_genotypes(val, "matrix")
     if not (values.flags.c_contiguous or values.flags.f_contiguous):
         raise ArgumentError("val must be contiguous; pass np.ascontiguousarray(val)")
-    threads = choose_threads(num_threads, None)
-    packer = Packer(major, count_A1, threads)
+    threads = choose_thread_count(num_threads, None)
+    packer = GenotypePacker(major, count_A1, threads)
     columns = complete_columns(properties, {"fam": len(values), "bim": values.shape[1]})
-    with write_set(name_set(filepath, fam_filepath, bim_filepath)) as parts:
+    with write_set_files(name_set_files(filepath, fam_filepath, bim_filepath)) as parts:
         write_tables(parts, columns)
         with parts[0].open("wb") as file:
             file.write(packer.header)
@@ -127,21 +127,21 @@ class create_bed:
         location: str | os.PathLike[str],
         iid_count: int,
         sid_count: int,
-        properties: Mapping[str, ArrayLike | None] = _EMPTY,
+        properties: Mapping[str, ArrayLike | None] = _NO_PROPERTIES,
         count_A1: bool = True,
         fam_location: str | os.PathLike[str] | None = None,
         bim_location: str | os.PathLike[str] | None = None,
         major: str = "SNP",
     ) -> None:
-        files = name_set(location, fam_location, bim_location)
-        self._packer = Packer(major, count_A1)
-        iid_count, sid_count = check_count("fam", iid_count), check_count("bim", sid_count)
+        files = name_set_files(location, fam_location, bim_location)
+        self._packer = GenotypePacker(major, count_A1)
+        iid_count, sid_count = as_count("fam", iid_count), as_count("bim", sid_count)
         columns = complete_columns(properties, {"fam": iid_count, "bim": sid_count})
         self.location, self.count_A1, self.major = files[0], count_A1, major
         self.iid_count, self.sid_count = iid_count, sid_count
         self.write_count = 0
         with ExitStack() as stack:
-            parts = stack.enter_context(write_set(files))
+            parts = stack.enter_context(write_set_files(files))
             write_tables(parts, columns)
             self._file = stack.enter_context(parts[0].open("wb"))
             self._file.write(self._packer.header)
@@ -167,7 +167,7 @@ class create_bed:
         try:
             self._file.write(self._pack_line(vector).data)
         except BaseException as error:
-            self._discard(error)
+            self._discard_files(error)
             raise
         self.write_count += 1
 
@@ -180,12 +180,12 @@ class create_bed:
         """
         if self._open is None:
             return
-        if self.write_count < self._lines:
+        if self.write_count < self._row_count:
             error = ArgumentError(
                 f"{self.location}: Attempt to write fewer vectors ({self.write_count}) "
-                f"than expected ({self._lines})"
+                f"than expected ({self._row_count})"
             )
-            self._discard(error)
+            self._discard_files(error)
             raise error
         closing, self._open = self._open, None
         closing.close()
@@ -197,27 +197,27 @@ class create_bed:
         if error is None:
             self.close()
         else:
-            self._discard(error)
+            self._discard_files(error)
 
     @property
-    def _lines(self) -> int:
+    def _row_count(self) -> int:
         """Number of rows of the .bed."""
         return self.sid_count if self.major == "SNP" else self.iid_count
 
     def _pack_line(self, vector: ArrayLike) -> NDArray[np.uint8]:
         """Pack one row after checking its length."""
-        values = _to_values(vector, "vector")
+        values = _to_genotypes(vector, "vector")
         width = self.iid_count if self.major == "SNP" else self.sid_count
         if len(values) != width:
             raise ArgumentError(f"Expected vector of {width} values, got {len(values)}")
-        if self.write_count == self._lines:
+        if self.write_count == self._row_count:
             raise ArgumentError(
-                f"Attempt to write more vectors ({self._lines + 1}) than expected "
-                f"({self._lines})"
+                f"Attempt to write more vectors ({self._row_count + 1}) than expected "
+                f"({self._row_count})"
             )
-        return self._packer.pack(values[np.newaxis], self.write_count)
+        return self._packer.pack_lines(values[np.newaxis], self.write_count)
 
-    def _discard(self, error: BaseException) -> None:
+    def _discard_files(self, error: BaseException) -> None:
         """Remove the temporary files without changing existing files."""
         closing, self._open = self._open, None
         if closing:
@@ -225,7 +225,7 @@ class create_bed:
 
 
 @dataclass(frozen=True, slots=True)
-class Packer:
+class GenotypePacker:
     """Packer of values into rows of two-bit codes."""
 
     major: str  # layout: "SNP" or "individual"
@@ -248,9 +248,9 @@ class Packer:
         count, positions = by_line.shape
         at_once = max(1, _PACK_BYTES // max(positions * values.itemsize, 1))
         for first in range(0, count, at_once):
-            yield self.pack(by_line[first : first + at_once], first)
+            yield self.pack_lines(by_line[first : first + at_once], first)
 
-    def pack(self, lines: NDArray[Any], first: int) -> NDArray[np.uint8]:
+    def pack_lines(self, lines: NDArray[Any], first: int) -> NDArray[np.uint8]:
         """Pack rows; `first` is the index of the first row for error messages."""
         small = lines
         if lines.dtype.kind != "f" and lines.dtype != np.int8:
@@ -282,7 +282,7 @@ class Packer:
         )
 
 
-def _to_values(data: ArrayLike, shape: Literal["matrix", "vector"]) -> NDArray[Any]:
+def _to_genotypes(data: ArrayLike, shape: Literal["matrix", "vector"]) -> NDArray[Any]:
     """Convert values to an array of integers or floats."""
     try:
         values = np.asarray(data)
