@@ -14,7 +14,7 @@ from statistics import geometric_mean
 from benchmarks._measure import is_quick_run
 from benchmarks._processor import describe_processor, name_processor
 
-QUICK_NOTE = (
+QUICK_RUN_NOTE = (
     "This was a quick run, with fewer rounds, fewer cases or smaller files. "
     "It does not write docs/benchmarks.md."
 )
@@ -54,7 +54,7 @@ def publish_section(
     notes = " ".join(notes.split())
     print(f"\n== {suite}\n\n{notes}\n\n{text}")
     if is_quick_run():
-        print(f"\n{QUICK_NOTE}")
+        print(f"\n{QUICK_RUN_NOTE}")
         return
     kind = kind or name_processor()
     before, begin, rest = BENCHMARKS_PAGE.read_text("utf-8").partition(

@@ -62,7 +62,7 @@ def main() -> None:
         seconds = time_alternately({**works, FLOOR: floor}, rounds=ROUNDS)
         paths = {name: path for name, (_, path) in sides.items()} | {FLOOR: whole}
         speeds = {name: sizes[paths[name]] / median(each) for name, each in seconds.items()}
-        text = f"{_speed_table(speeds)}\n\n{_fill_table(whole)}\n\n"
+        text = f"{_speed_table(speeds)}\n\n{_batch_fill_table(whole)}\n\n"
         text += describe_machine(*INSTALLED_PACKAGES)
     publish_section("pack", text, notes=NOTES, hidden="mean fill")
 
@@ -187,7 +187,7 @@ def _speed_table(speeds: dict[str, float]) -> str:
     )
 
 
-def _fill_table(path: Path) -> str:
+def _batch_fill_table(path: Path) -> str:
     """Return a table with the fraction of each batch that tokens fill."""
     rows: list[tuple[str, str]] = []
     for budget in TOKEN_BUDGETS:

@@ -98,7 +98,7 @@ def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
         assert all(np.array_equal(found[path], arrays[path]) for path in arrays), name
         del found
     works: dict[str, Any] = {
-        name: _loader_reading_pages(load) for name, load in sides.items()
+        name: _load_and_read_pages(load) for name, load in sides.items()
     }
     works[LOWER_BOUND_LABEL] = lambda: read_blocks(home / "ours.safetensors")
     return {
@@ -106,7 +106,7 @@ def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
     }
 
 
-def _loader_reading_pages(load: Any) -> Any:
+def _load_and_read_pages(load: Any) -> Any:
     """Return a function that loads a record and reads every memory page."""
     return lambda: read_all_pages(load())
 

@@ -37,7 +37,7 @@ class CandidateNetwork:
     training: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-CANDIDATES = (
+CANDIDATE_NETWORKS = (
     CandidateNetwork("**the demo's**"),
     CandidateNetwork("kernels 5, 5, 5", {"kernel_size": 5}),
     CandidateNetwork("no pooling", {"pools": (1, 1, 1)}),
@@ -65,7 +65,7 @@ CANDIDATES = (
 def main() -> None:
     """Evaluate every candidate on the same folds."""
     data = read_splice_windows("train")
-    candidates = full_or_quick(CANDIDATES, CANDIDATES[:4])
+    candidates = full_or_quick(CANDIDATE_NETWORKS, CANDIDATE_NETWORKS[:4])
     scores = {each.name: _fold_accuracies(each, data) for each in candidates}
     first = next(iter(scores.values()))
     rows = [(name, *_candidate_summary(values, first)) for name, values in scores.items()]

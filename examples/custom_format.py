@@ -58,7 +58,7 @@ class BeadSource(sl.data.Source):
         )
 
 
-def are_beads(files: Sequence[Path]) -> bool:
+def is_beads_format(files: Sequence[Path]) -> bool:
     """Return whether all files begin with the first line of the format."""
     return all(file.is_file() and _first_line(file) == FIRST_LINE for file in files)
 
@@ -79,6 +79,9 @@ def open_beads(
 
 
 BEADS = sl.infer.Kind(
-    name="beads", open=open_beads, recognises=are_beads, files="beads (an example format)"
+    name="beads",
+    open=open_beads,
+    recognises=is_beads_format,
+    files="beads (an example format)",
 )
 sl.infer.register_kind(BEADS)

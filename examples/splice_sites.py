@@ -35,7 +35,7 @@ class SpliceAIConfig(sl.nn.Config):
         return SpliceAI(self)
 
 
-class Unit(sl.nn.Module):
+class ResidualUnit(sl.nn.Module):
     """Residual unit: the input plus two times batch norm, ReLU and convolution."""
 
     norms: list[sl.nn.BatchNorm1d]
@@ -60,7 +60,7 @@ class SpliceAI(sl.nn.Module):
     """Probabilities of no splice site, acceptor and donor for each position."""
 
     stem: sl.nn.Conv1d
-    blocks: list[list[Unit]]
+    blocks: list[list[ResidualUnit]]
     skips: list[sl.nn.Conv1d]
     head: sl.nn.Conv1d
     crop: int
@@ -69,7 +69,7 @@ class SpliceAI(sl.nn.Module):
         width = config.width
         self.stem = sl.nn.Conv1d(4, width, 1)
         self.blocks = [
-            [Unit(width, size, dilation) for _ in range(units)]
+            [ResidualUnit(width, size, dilation) for _ in range(units)]
             for units, size, dilation in config.blocks
         ]
         self.skips = [sl.nn.Conv1d(width, width, 1) for _ in range(1 + len(self.blocks))]

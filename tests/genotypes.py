@@ -16,7 +16,7 @@ BED_READER_SETS = Path(*find_spec("bed_reader").submodule_search_locations) / "t
 PLINK_DATA_FOLDER = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"
 GENOTYPE_DTYPES = ("int8", "float32", "float64")
 # Invalid files, and a file whose tables have another name.
-_INVALID_SETS = {
+_INVALID_PLINK_SETS = {
     "badfile",
     "empty",
     "small_no_bim",
@@ -71,7 +71,7 @@ def _masks(count):
 def plink_sets():
     """Return every valid set in bed_reader's wheel and in the folder of real files."""
     beds = [*BED_READER_SETS.glob("*.bed"), *PLINK_DATA_FOLDER.glob("*.bed")]
-    return sorted(bed for bed in beds if bed.stem not in _INVALID_SETS)
+    return sorted(bed for bed in beds if bed.stem not in _INVALID_PLINK_SETS)
 
 
 def name_of(bed: Path) -> str:

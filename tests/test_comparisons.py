@@ -62,7 +62,7 @@ def test_each_comparison_has_a_date_and_a_processor(page: ComparisonPage):
         assert date.fromisoformat(when[1])
 
 
-def test_the_index_contains_the_results_of_all_pages():
+def test_the_comparison_index_contains_the_results_of_all_pages():
     text = _suite.index_text(read_pages())
     assert text in _suite.INDEX_PAGE.read_text("utf-8")
 

@@ -29,7 +29,7 @@ def test_the_slope_is_a_least_squares_fit():
     assert growth_exponent([1, 10, 100], [1, 1, 1000]) == pytest.approx(1.5)
 
 
-def test_one_point_has_no_slope():
+def test_a_sweep_with_one_size_has_no_slope():
     assert math.isnan(growth_exponent([1], [5]))
 
 

@@ -20,7 +20,7 @@ TABLE_COLUMNS = (
 )
 INDIVIDUAL_COUNT = 50_000
 SIZES_GB = full_or_quick((0.1, 0.5, 2.0, 4.0), (0.1, 0.5))
-SLICE_VARIANTS = 2000
+VARIANTS_PER_SLICE = 2000
 
 
 def file_size_rows(folder: Path) -> list[Sequence[object]]:
@@ -34,7 +34,7 @@ def _measure_size(folder: Path, size: float) -> Sequence[object]:
     """Create a .bed file, time its readers, and remove it."""
     variants = int(size * 1e9 / (INDIVIDUAL_COUNT / 4))
     file = _files.write_bed(folder, (INDIVIDUAL_COUNT, variants), name="curve")
-    out = np.zeros((INDIVIDUAL_COUNT, SLICE_VARIANTS), np.int8, order="F")
+    out = np.zeros((INDIVIDUAL_COUNT, VARIANTS_PER_SLICE), np.int8, order="F")
     sides = {
         str(threads): (lambda threads=threads: _read_in_slices(file, out, threads))
         for threads in THREAD_COUNTS
@@ -50,7 +50,7 @@ def _measure_size(folder: Path, size: float) -> Sequence[object]:
 def _read_in_slices(file: _files.BedFile, out: np.ndarray, threads: int) -> None:
     """Read a file in slices of variants."""
     bed = open_bed(file.path, num_threads=threads)
-    for first in range(0, file.shape[1], SLICE_VARIANTS):
-        part = out[:, : min(SLICE_VARIANTS, file.shape[1] - first)]
+    for first in range(0, file.shape[1], VARIANTS_PER_SLICE):
+        part = out[:, : min(VARIANTS_PER_SLICE, file.shape[1] - first)]
         index = np.s_[:, first : first + part.shape[1]]
         bed.read(index, dtype="int8", out=part)

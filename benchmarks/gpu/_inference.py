@@ -27,7 +27,7 @@ from benchmarks.infer._inputs import NETWORK_SHAPES, sample_proteins, write_netw
 if TYPE_CHECKING:  # these modules import torch, which `benchmarks.gpu read` does not need
     from benchmarks.gpu._network_loaders import NetworkCase, Work
 
-SEQLOOM_PACKED = "seqloom, packed"
+SEQLOOM_LABEL = "seqloom, packed"
 MAX_BATCH_TOKENS = 16_384  # tokens per batch
 
 # Network, dtype and expected seconds of each measurement, most important first.
@@ -82,7 +82,7 @@ def _measure_network(results: Results, size: str, dtype: str) -> None:
         records = sample_proteins(TINY_PROTEINS if results.is_tiny else PROTEINS)
         case = NetworkCase(size, results.device, dtype, network, records)
         sides = _start_libraries(results, case)
-        if SEQLOOM_PACKED not in sides:  # `_start_libraries` has written the error
+        if SEQLOOM_LABEL not in sides:  # `_start_libraries` has written the error
             return
         rate = measure_product_speed(case.device, dtype)
         _measure_libraries(results, case, sides, product_rate=rate)
@@ -135,13 +135,13 @@ def _measure_libraries(
     rounds = TINY_ROUNDS if results.is_tiny else ROUNDS
     for name, seconds in time_alternately(works, rounds=rounds).items():
         side = sides[name]
-        cosine = float((side.means * sides[SEQLOOM_PACKED].means).sum(1).min())
+        cosine = float((side.means * sides[SEQLOOM_LABEL].means).sum(1).min())
         results.add(
             "inference",
             size=case.size,
             dtype=case.dtype,
             product_rate=product_rate,
-            **_count_work(case),
+            **_count_tokens_and_operations(case),
             side=name,
             seconds=seconds,
             peak=side.peak,
@@ -163,7 +163,7 @@ def _measure_embedding_job(
         size=case.size,
         dtype=case.dtype,
         product_rate=product_rate,
-        **_count_work(case),
+        **_count_tokens_and_operations(case),
         seconds=summary.seconds,
         shares=dict(summary.shares),
         verdict=summary.verdict,
@@ -179,7 +179,7 @@ def _free_memory(device: str) -> None:
         torch.cuda.empty_cache()
 
 
-def _count_work(case: "NetworkCase") -> dict[str, float]:
+def _count_tokens_and_operations(case: "NetworkCase") -> dict[str, float]:
     """Count the tokens without padding, and the operations of all matrix products."""
     layers, width, _ = NETWORK_SHAPES[case.size]
     lengths = np.array([len(ids) for ids in case.records], float)
@@ -217,7 +217,7 @@ def make_tables(results: Sequence[Result], device_name: str) -> list[str]:
     ours = {
         _describe_network(result): median(result["seconds"])
         for result in sides
-        if result["side"] == SEQLOOM_PACKED
+        if result["side"] == SEQLOOM_LABEL
     }
     rows = [_library_row(it, ours[_describe_network(it)], device_name) for it in sides]
     tables = [markdown_table(LIBRARY_COLUMNS, rows, texts=("side",))] if rows else []

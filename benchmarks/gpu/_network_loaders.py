@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from benchmarks.gpu._device import wait_for_gpu
-from benchmarks.gpu._inference import MAX_BATCH_TOKENS, SEQLOOM_PACKED
+from benchmarks.gpu._inference import MAX_BATCH_TOKENS, SEQLOOM_LABEL
 from benchmarks.infer._huggingface import BATCHES_OF_ORDER
 from benchmarks.infer._inputs import Ids, split_by_tokens
 
@@ -50,7 +50,7 @@ class NetworkCase(NamedTuple):
 
 def make_library_loaders(case: NetworkCase) -> dict[str, Callable[[], Work]]:
     """Return functions that each load a library, by library name; seqloom comes first."""
-    sides: dict[str, Callable[[], Work]] = {SEQLOOM_PACKED: partial(_load_packed, case)}
+    sides: dict[str, Callable[[], Work]] = {SEQLOOM_LABEL: partial(_load_packed, case)}
     attentions = {"sdpa": "SDPA"}
     if find_spec("flash_attn") and case.device == "cuda" and case.dtype != "float32":
         attentions["flash_attention_2"] = "flash attention"
@@ -97,7 +97,8 @@ def _load_padded(case: NetworkCase, load: Callable[[], Any], order: str) -> Work
     network = load()
     batches = _make_batches([len(ids) for ids in case.records], order)
     inputs = [
-        _pad([case.records[number] for number in batch], case.device) for batch in batches
+        _pad_proteins([case.records[number] for number in batch], case.device)
+        for batch in batches
     ]
 
     def compute_hidden_states() -> list[torch.Tensor]:
@@ -124,7 +125,7 @@ def _make_batches(lengths: Sequence[int], order: str) -> list[list[int]]:
     return [[by_length[rank] for rank in batch] for batch in batches]
 
 
-def _pad(records: Sequence[Ids], device: str) -> tuple[torch.Tensor, torch.Tensor]:
+def _pad_proteins(records: Sequence[Ids], device: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the padded ids of a batch, and a mask that is 1 for real tokens."""
     ids = torch.full((len(records), max(map(len, records))), PADDING_ID)
     for row, record in zip(ids, records, strict=True):

@@ -61,7 +61,7 @@ def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) ->
     settings = Results(path, "run", device=device, seconds=0, is_tiny=is_tiny)
     settings.add("settings", device=device, is_tiny=is_tiny)
     start = time.monotonic()
-    with _exits_on_sigterm(), (out / LOG_FILE).open("w") as log:
+    with _exit_on_sigterm(), (out / LOG_FILE).open("w") as log:
         for part in parts:
             _run_part(path, part, device, is_tiny=is_tiny, log=log)
             if any(
@@ -76,7 +76,7 @@ def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) ->
 
 
 @contextmanager
-def _exits_on_sigterm() -> Generator[None]:
+def _exit_on_sigterm() -> Generator[None]:
     """Turn SIGTERM into an exception, so that the child process is killed too."""
 
     def exit_with_signal_status(number: int, _frame: object) -> None:

@@ -54,7 +54,7 @@ CONFORMANCE_TEST_FILES = (
     "tests/conformance/test_standard.py",
 )
 # Operations whose gradients are also compared with central differences.
-_SMOOTH_OPERATION_NAMES = """
+_DIFFERENTIABLE_OPERATION_NAMES = """
     abs exp log log1p sqrt sin tanh erf rsqrt logaddexp maximum pow add subtract multiply
     divide clip where relu sigmoid silu gelu softplus sum mean prod max var std
     cumulative_sum diff logsumexp softmax log_softmax astype reshape permute_dims concat
@@ -71,8 +71,8 @@ _OTHER_OPERATION_NAMES = """
     batch_norm_grad embedding_grad cross_entropy_grad
 """
 _WORD_PATTERN = re.compile(r"\w+")
-SMOOTH_OPERATIONS, OTHER_OPERATIONS = (
-    _WORD_PATTERN.findall(_SMOOTH_OPERATION_NAMES),
+DIFFERENTIABLE_OPERATIONS, OTHER_OPERATIONS = (
+    _WORD_PATTERN.findall(_DIFFERENTIABLE_OPERATION_NAMES),
     _WORD_PATTERN.findall(_OTHER_OPERATION_NAMES),
 )
 ARRAY_API_TEST_NAMES = (
@@ -136,13 +136,13 @@ def choose_tests(device: str, *, is_tiny: bool) -> dict[str, Any]:
     )
     files = dict.fromkeys((*FIRST_TEST_FILES, *cuda, *last))
     torch, jax = f"torch:{device}", f"jax:{device}"
-    operations = (*SMOOTH_OPERATIONS, *OTHER_OPERATIONS)
+    operations = (*DIFFERENTIABLE_OPERATIONS, *OTHER_OPERATIONS)
     values = "test_computes_and_differentiates_as_torch"
     gradients = "test_gradients_of_operations_equal_central_differences"
     groups = [
         [f"{values}[{torch}-{name}]" for name in operations],
         [f"{values}[{jax}-{name}]" for name in operations[::JAX_TEST_INTERVAL]],
-        [f"{gradients}[{torch}-{name}]" for name in SMOOTH_OPERATIONS],
+        [f"{gradients}[{torch}-{name}]" for name in DIFFERENTIABLE_OPERATIONS],
         [
             f"test_hessian_vector_products_are_torchs[{library}-{network}]"
             for network in NETWORK_OPERATIONS

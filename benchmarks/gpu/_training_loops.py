@@ -145,7 +145,7 @@ def measure_waits(results: Results, setup: MeasurementSetup) -> None:
 
     with TemporaryDirectory() as folder:
         records = TINY_RECORDS if results.is_tiny else RECORDS
-        data = _write_and_open(Path(folder), records, setup.network.length)
+        data = _write_dataset(Path(folder), records, setup.network.length)
         learner = BUILDER_OF_LIBRARY[OURS](setup)
         _train_epochs(learner, _make_loader(data, setup, 0), seconds=0.0)  # warm-up
         for threads in LOADER_THREAD_COUNTS:
@@ -158,7 +158,7 @@ def measure_waits(results: Results, setup: MeasurementSetup) -> None:
             results.add(WAIT, **fields, **sizes, cores=os.cpu_count(), **figures)
 
 
-def _write_and_open(folder: Path, records: int, length: int) -> Any:
+def _write_dataset(folder: Path, records: int, length: int) -> Any:
     """Write random DNA and a table of three classes, and return the dataset."""
     import seqloom as sl
 

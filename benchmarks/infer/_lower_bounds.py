@@ -18,11 +18,11 @@ def prepare_products(task: InferenceTask) -> Callable[[], None]:
     square = _fastest_product()
     times = round(_count_operations(task) / (2 * MATRIX_ROWS**3))
 
-    def work() -> None:
+    def run_operations() -> None:
         for _ in range(times):
             square()
 
-    return work
+    return run_operations
 
 
 def prepare_functions(task: InferenceTask) -> Callable[[], None]:
@@ -36,13 +36,13 @@ def prepare_functions(task: InferenceTask) -> Callable[[], None]:
     exp = _native.ElementwiseProgram(_USE_FLOAT64, 1, [], [("exp", [0])], [(1, None, [])])
     exponentials, gelus = _count_functions(task)
 
-    def work() -> None:
+    def run_operations() -> None:
         for _ in range(exponentials // NUMBERS_IN_CACHE):
             exp.run((x,), (out,), 1)
         for _ in range(gelus // NUMBERS_IN_CACHE):
             on.gelu(x, out=out)
 
-    return work
+    return run_operations
 
 
 def _count_operations(task: InferenceTask) -> float:
@@ -77,11 +77,11 @@ def _fastest_product() -> Callable[[], object]:
     )
 
 
-def _processor_seconds(work: Callable[[], object]) -> float:
+def _processor_seconds(run_operations: Callable[[], object]) -> float:
     """Return the shortest processor time of five calls."""
     times: list[float] = []
     for _ in range(5):
         start = time.process_time()
-        work()
+        run_operations()
         times.append(time.process_time() - start)
     return min(times)

@@ -32,14 +32,14 @@ def prepare_seqloom(
     network = sl.models.ESM2.load(task.folder, on, dtype).eval()
     batches = [_pack_records(batch) for batch in _split_by_tokens(task.records)]
 
-    def work() -> list[Any]:
+    def run_inference() -> list[Any]:
         found: list[Any] = []
         for batch in batches:
             states = network.embed(batch)[-1].astype("float32").numpy()
             found += np.split(states, batch["cu_seqlens"][1:-1])
         return found
 
-    return work
+    return run_inference
 
 
 def _split_by_tokens(records: list[Ids]) -> list[list[Ids]]:
@@ -76,8 +76,8 @@ def _prepare_embed(task: InferenceTask) -> Callable[[], object]:
 
     network = sl.models.ESM2.load(task.folder, sl.tensor.backend("numpy", num_threads=1))
 
-    def work() -> None:
+    def run_inference() -> None:
         with TemporaryDirectory() as folder:
             embed_proteins(network, task.records, Path(folder), num_threads=1)
 
-    return work
+    return run_inference

@@ -131,7 +131,7 @@ def _time_libraries(case: NetworkCase, folder: str) -> dict[str, float]:
         for worker in workers.values():
             _read_line(worker)
         rounds = [
-            {side: _compute_once(worker) for side, worker in workers.items()}
+            {side: _compute_states_once(worker) for side, worker in workers.items()}
             for _ in range(case.rounds)
         ]
     finally:
@@ -156,7 +156,7 @@ def _start_library(*arguments: str) -> Any:
     )
 
 
-def _compute_once(worker: Any) -> float:
+def _compute_states_once(worker: Any) -> float:
     """Let a process compute all states once; return its processor seconds."""
     worker.stdin.write("\n")
     worker.stdin.flush()

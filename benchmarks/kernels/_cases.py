@@ -125,14 +125,16 @@ def _draw_conv2d(rng: ArraySampler, n: int, c: int, o: int, k: int, length: int)
     return [rng(n, c, length, length), rng(o, c, k, k), rng(n, o, after, after)]
 
 
-def _draw_heads(rng: ArraySampler, n: int, h: int, rows: int, d: int) -> Arrays:
+def _draw_attention_heads(rng: ArraySampler, n: int, h: int, rows: int, d: int) -> Arrays:
     """Draw queries, keys and values as views of one array, as in an attention layer."""
     parts = rng(n, rows, 3, h, d).transpose(2, 0, 3, 1, 4)
     mask = np.arange(rows) < rng.source.integers(rows // 2, rows + 1, (n, 1, 1, 1))
     return [*parts, mask, rng(n, rows, h, d).transpose(0, 2, 1, 3)]
 
 
-def _draw_packed_heads(rng: ArraySampler, n: int, h: int, rows: int, d: int) -> Arrays:
+def _draw_packed_attention_heads(
+    rng: ArraySampler, n: int, h: int, rows: int, d: int
+) -> Arrays:
     del n, rows
     total = sum(SEQUENCE_LENGTHS)
     bounds = np.cumsum((0, *SEQUENCE_LENGTHS))
@@ -162,21 +164,21 @@ KERNEL_FAMILIES: dict[str, Callable[..., Arrays]] = {
     "embedding": _draw_embedding,
     "conv1d": _draw_conv1d,
     "conv2d": _draw_conv2d,
-    "attention_varlen": _draw_packed_heads,
-    "attention": _draw_heads,
+    "attention_varlen": _draw_packed_attention_heads,
+    "attention": _draw_attention_heads,
     "fused": _draw_fused_chain,
     "encode": _draw_bases,
 }
 
 
-def _with_gradient(kind: str, *shapes: tuple[int, ...]) -> list[KernelCase]:
+def _make_cases_with_gradient(kind: str, *shapes: tuple[int, ...]) -> list[KernelCase]:
     """Create cases of a kernel and its gradient; for the first shape, also in float64."""
     kinds = (kind, f"{kind}_grad")
     double = [KernelCase(each, shapes[0], "float64") for each in kinds]
     return [*_combine_cases(kinds, *shapes), *full_or_quick(double, [])]
 
 
-def _with_both_gradients(kind: str, *shapes: tuple[int, ...]) -> list[KernelCase]:
+def _make_cases_with_two_gradients(kind: str, *shapes: tuple[int, ...]) -> list[KernelCase]:
     return _combine_cases((kind, f"{kind}_input_grad", f"{kind}_weight_grad"), *shapes)
 
 
@@ -192,23 +194,25 @@ def _combine_cases(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[Kerne
 def make_kernel_cases() -> list[KernelCase]:
     """Return all cases: each kernel with shapes from networks, and with larger shapes."""
     return [
-        *_with_gradient("softmax", (2048, 256), (64, 10), (2048, 8192)),
+        *_make_cases_with_gradient("softmax", (2048, 256), (64, 10), (2048, 8192)),
         *_combine_cases(("cross_entropy",), (2048, 33), (64, 10), (2048, 8192)),
-        *_with_gradient("layer_norm", (2048, 320), (8192, 1024)),
-        *_with_gradient("batch_norm", (64, 32, 60), (64, 320, 993)),
-        *_with_gradient("gelu", (2048, 1280), (2048, 60), (4096, 4096)),
+        *_make_cases_with_gradient("layer_norm", (2048, 320), (8192, 1024)),
+        *_make_cases_with_gradient("batch_norm", (64, 32, 60), (64, 320, 993)),
+        *_make_cases_with_gradient("gelu", (2048, 1280), (2048, 60), (4096, 4096)),
         *_combine_cases(("relu", "relu_grad"), (64, 512), (4096, 4096)),
-        *_with_gradient("max_pool1d", (64, 32, 60, 2), (8, 320, 993, 4)),
+        *_make_cases_with_gradient("max_pool1d", (64, 32, 60, 2), (8, 320, 993, 4)),
         *_combine_cases(("dropout", "normal", "uniform"), (2048, 1280), (64, 512)),
         *_combine_cases(("adamw",), ("MLP",), ("SequenceCNN",), ("encoder",)),
         *_combine_cases(
             ("embedding", "embedding_grad"), (33, 2048, 320), (30000, 8192, 320)
         ),
-        *_with_both_gradients("conv1d", (64, 4, 32, 3, 62), (64, 32, 32, 5, 64)),
-        *_with_both_gradients("conv1d", (8, 4, 320, 8, 1000), (4, 320, 480, 8, 248)),
-        *_with_both_gradients("conv1d", (4, 480, 960, 8, 60)),
-        *_with_both_gradients("conv2d", (8, 16, 32, 3, 34), (8, 64, 64, 3, 34)),
-        *_with_gradient("attention", (8, 5, 256, 64)),
+        *_make_cases_with_two_gradients("conv1d", (64, 4, 32, 3, 62), (64, 32, 32, 5, 64)),
+        *_make_cases_with_two_gradients(
+            "conv1d", (8, 4, 320, 8, 1000), (4, 320, 480, 8, 248)
+        ),
+        *_make_cases_with_two_gradients("conv1d", (4, 480, 960, 8, 60)),
+        *_make_cases_with_two_gradients("conv2d", (8, 16, 32, 3, 34), (8, 64, 64, 3, 34)),
+        *_make_cases_with_gradient("attention", (8, 5, 256, 64)),
         *_combine_cases(("attention_masked", "attention_masked_grad"), (8, 5, 256, 64)),
         *_combine_cases(("attention_varlen", "attention_varlen_grad"), (8, 5, 256, 64)),
         *full_or_quick(

@@ -65,14 +65,14 @@ def _cross_entropy(_: KernelCase, logits: Any, labels: Any) -> Work:
     """Return the loss of each row, and the gradient of the summed losses."""
     one = torch.ones((), dtype=logits.dtype)
 
-    def call() -> Any:
+    def run_kernel() -> Any:
         shares = aten._log_softmax(logits, -1, False)
         losses, weight = aten.nll_loss_forward(shares, labels, None, 0, -100)
         grad = torch.ones_like(losses) * one
         back = aten.nll_loss_backward(grad, shares, labels, None, 0, -100, weight)
         return losses, aten._log_softmax_backward_data(back, shares, -1, logits.dtype)
 
-    return call
+    return run_kernel
 
 
 def _layer_norm(_: KernelCase, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
@@ -120,11 +120,11 @@ def _adamw(_: KernelCase, *arrays: Any) -> Work:
 
     step = aten._fused_adamw_
 
-    def call() -> Any:
+    def run_kernel() -> Any:
         step(params, grads, *moments, [], steps, **rule)
         return params
 
-    return call
+    return run_kernel
 
 
 def _convolution(_: KernelCase, x: Any, weight: Any, _grad: Any) -> Work:
@@ -136,13 +136,13 @@ def _convolution_grad(by: str) -> Make:
     """Return a function that prepares a call for the input or the weight gradient."""
     wanted = [by == "input", by == "weight", by == "weight"]
 
-    def backward(_: KernelCase, x: Any, weight: Any, grad: Any) -> Work:
+    def prepare_backward(_: KernelCase, x: Any, weight: Any, grad: Any) -> Work:
         ones, zeros = [1] * (x.ndim - 2), [0] * (x.ndim - 2)
         rest = ([len(weight)], ones, zeros, ones, False, zeros, 1, wanted)
         call = aten.convolution_backward
         return lambda: [each for each in call(grad, x, weight, *rest) if each is not None]
 
-    return backward
+    return prepare_backward
 
 
 def _attention_mask(case: KernelCase, mask: Any) -> Any:
@@ -177,12 +177,12 @@ def _packed_attention(
     each = [_split_sequences((q, k, v), pair) for pair in pairwise(bounds)]
     made = torch.empty_like(q)
 
-    def call() -> Any:
+    def run_kernel() -> Any:
         for (start, end), part in zip(pairwise(bounds), each, strict=True):
             made[start:end] = F.scaled_dot_product_attention(*part)[0].transpose(0, 1)
         return made
 
-    return call
+    return run_kernel
 
 
 def _packed_attention_grad(
@@ -195,13 +195,13 @@ def _packed_attention_grad(
     kept = [forward(*part[1:], 0.0, False) for part in parts]
     made = [torch.empty_like(q) for _ in range(3)]
 
-    def backward() -> Any:
+    def run_backward() -> Any:
         for (start, end), part, each in zip(pairs, parts, kept, strict=True):
             for into, found in zip(made, call(*part, *each, 0.0, False), strict=True):
                 into[start:end] = found[0].transpose(0, 1)
         return made
 
-    return backward
+    return run_backward
 
 
 def _split_sequences(arrays: Any, pair: Any) -> list[Any]:
@@ -235,7 +235,7 @@ def _one_hot(_: KernelCase, letters: Any) -> Work:
 
 def _kmer_indices(letters: Any) -> Any:
     """Return the index of each 6-mer, computed from the indices of 2-mers and 3-mers."""
-    digits = BASE_DIGITS[letters.int()]
+    digits = INDEX_OF_BASE[letters.int()]
     twos = torch.add(digits[:, 1:], digits[:, :-1], alpha=4)
     threes = torch.add(digits[:, 2:], twos[:, :-1], alpha=4)
     return torch.add(threes[:, 3:], threes[:, :-3], alpha=4**3)
@@ -244,16 +244,16 @@ def _kmer_indices(letters: Any) -> Any:
 def _kmer_counts(_: KernelCase, letters: Any) -> Work:
     one = torch.ones(())
 
-    def call() -> Any:
+    def run_kernel() -> Any:
         words = _kmer_indices(letters)
         return torch.zeros(len(words), 4**KMER_LENGTH).scatter_add_(
             1, words, one.expand(words.shape)
         )
 
-    return call
+    return run_kernel
 
 
-BASE_DIGITS = torch.zeros(256, dtype=torch.int64).index_put_(
+INDEX_OF_BASE = torch.zeros(256, dtype=torch.int64).index_put_(
     (torch.tensor([*b"ACGT"]),), torch.arange(4)
 )
 FUSED_CHAINS = {

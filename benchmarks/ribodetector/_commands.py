@@ -18,7 +18,7 @@ _RIBODETECTOR_COMMAND = "from ribodetector.detect_cpu import main; main()"
 _CLASS_NAMES = ("other", "ribosomal")
 # If the two logits differ by more than this limit, rounding cannot change the
 # prediction.
-CLOSE_LOGITS = 1e-4
+CLOSE_LOGIT_DIFFERENCE = 1e-4
 
 Pair = tuple[Path, Path]
 
@@ -101,11 +101,11 @@ def compare_predictions(folder: Path, table: Path, count: int) -> tuple[int, int
     """Compare all predictions; return the numbers of close and of ribosomal pairs."""
     theirs = _read_ids(folder / "ribosomal_1.fq")
     scores = sl.infer.Scores.read_tsv(table)
-    names = [_without_mate_number(name) for name in scores.ids]
+    names = [_remove_mate_number(name) for name in scores.ids]
     assert len({*names}) == count == len(theirs) + len(_read_ids(folder / "other_1.fq"))
     with np.errstate(divide="ignore"):
         other, ribosomal = np.log(scores.to_numpy().astype(np.float64)).T
-    is_close = np.abs(ribosomal - other) < CLOSE_LOGITS
+    is_close = np.abs(ribosomal - other) < CLOSE_LOGIT_DIFFERENCE
     is_theirs = np.array([name in theirs for name in names])
     assert not (((ribosomal > other) != is_theirs) & ~is_close).any()
     return int(is_close.sum()), len(theirs)
@@ -113,9 +113,9 @@ def compare_predictions(folder: Path, table: Path, count: int) -> tuple[int, int
 
 def _read_ids(path: Path) -> set[str]:
     """Read the names in a FASTQ file."""
-    return {_without_mate_number(line[1:]) for line in path.read_text().splitlines()[::4]}
+    return {_remove_mate_number(line[1:]) for line in path.read_text().splitlines()[::4]}
 
 
-def _without_mate_number(name: str) -> str:
+def _remove_mate_number(name: str) -> str:
     """Return a name without the number of the mate."""
     return name.split(maxsplit=1)[0].removesuffix("/1").removesuffix("/2")

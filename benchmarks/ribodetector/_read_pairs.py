@@ -11,16 +11,16 @@ import seqloom as sl
 READ_LENGTH = 100
 _MATE_DISTANCE = 300  # Bases from the start of one mate to the start of the other.
 _GENOME_FILE = "fastx/genomes/28S.fasta"
-_BLOCK_PAIRS = 10_000
+_PAIRS_PER_BLOCK = 10_000
 
 
 def write_pairs(folder: Path, count: int) -> tuple[Path, Path]:
     """Write uncompressed read pairs; the second mate is reverse-complemented."""
-    rng, pool = np.random.default_rng(0), _read_ribosomal()
+    rng, pool = np.random.default_rng(0), _read_ribosomal_sequences()
     paths = folder / "reads_1.fq", folder / "reads_2.fq"
     with paths[0].open("wb") as first, paths[1].open("wb") as second:
-        for start in range(0, count, _BLOCK_PAIRS):
-            fragments = _simulate_fragments(rng, pool, min(_BLOCK_PAIRS, count - start))
+        for start in range(0, count, _PAIRS_PER_BLOCK):
+            fragments = _simulate_fragments(rng, pool, min(_PAIRS_PER_BLOCK, count - start))
             first.writelines(_write_mates(fragments, start, mate=1))
             second.writelines(
                 _write_mates(map(_reverse_complement, fragments), start, mate=2)
@@ -54,7 +54,7 @@ def _reverse_complement(fragment: bytes) -> bytes:
     return fragment.translate(bytes.maketrans(b"ACGT", b"TGCA"))[::-1]
 
 
-def _read_ribosomal() -> list[bytes]:
+def _read_ribosomal_sequences() -> list[bytes]:
     """Read ribosomal sequences that are long enough; replace other characters with N."""
     home = os.environ.get("SEQLOOM_DATA")
     if home is None or not (path := Path(home, _GENOME_FILE)).exists():

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish_section
 from benchmarks.ribodetector._commands import (
-    CLOSE_LOGITS,
+    CLOSE_LOGIT_DIFFERENCE,
     ProcessTimes,
     compare_predictions,
     export_network,
@@ -113,6 +113,6 @@ def _compare_decisions(close: int, ribosomal: int) -> str:
     return (
         f"Both programs find {ribosomal:,} ribosomal pairs. The programs classify {close} "
         "pairs differently; only pairs with logits closer than "
-        f"{CLOSE_LOGITS:g} may differ.\n\n"
+        f"{CLOSE_LOGIT_DIFFERENCE:g} may differ.\n\n"
         f"{describe_machine('ribodetector', 'onnxruntime', 'seqloom')}"
     )

@@ -82,10 +82,14 @@ def _time_runtimes(
     try:
         peaks = {side: _read_line(worker) for side, worker in workers.items()}
         calls = {
-            side: _count_calls(_time_once(worker, 3)[1]) for side, worker in workers.items()
+            side: _count_calls(_time_calls_once(worker, 3)[1])
+            for side, worker in workers.items()
         }
         rounds = [
-            {side: _time_once(worker, calls[side]) for side, worker in workers.items()}
+            {
+                side: _time_calls_once(worker, calls[side])
+                for side, worker in workers.items()
+            }
             for _ in range(ROUNDS)
         ]
     finally:
@@ -112,7 +116,7 @@ def _start_runtime(*arguments: str) -> Any:
     )
 
 
-def _time_once(worker: Any, calls: int) -> list[float]:
+def _time_calls_once(worker: Any, calls: int) -> list[float]:
     """Let a process run; return the seconds per call after a pause, and without a pause."""
     worker.stdin.write(f"{calls}\n")
     worker.stdin.flush()

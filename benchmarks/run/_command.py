@@ -25,7 +25,7 @@ def run_command(model: Path, reads: Path, out: Path, *, threads: int) -> None:
     subprocess.run(command, check=True)
 
 
-def time_start(folder: Path) -> tuple[float, float]:
+def time_first_score(folder: Path) -> tuple[float, float]:
     """Return the seconds from process start to the first score, for both programs."""
     record = folder / "one.fa"
     record.write_text(">a\n" + "ACGT" * 15 + "\n")

@@ -127,7 +127,7 @@ NETWORKS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
         TokenTransformer, sl.encode.Integer("dna"), 128
     ),
 }
-READ_NETWORKS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
+NETWORKS_FOR_READS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
     "motif detectors": lambda: _make_network_of_kind(
         MotifNetwork, DNA_ENCODER, READ_LENGTH
     ),
@@ -140,7 +140,7 @@ READ_NETWORKS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
 
 def make_network(name: str, *, of_reads: bool = False) -> tuple[Trained, int]:
     """Create a network and return it with the length of its inputs."""
-    network, encoder, length = (READ_NETWORKS if of_reads else NETWORKS)[name]()
+    network, encoder, length = (NETWORKS_FOR_READS if of_reads else NETWORKS)[name]()
     task = Classify(("a", "b", "c")) if encoder is not None else Custom()
     _randomise_zeros(network)
     return Trained(network.eval(), encoder, task, BATCH_RECORDS), length

@@ -15,8 +15,8 @@ from benchmarks._measure import REPOSITORY_ROOT, full_or_quick, time_alternately
 from benchmarks._page import describe_machine, markdown_table, publish_section
 from benchmarks._reads import write_reads
 from benchmarks.run._arrays import NOTES, measure_arrays, write_models
-from benchmarks.run._command import run_command, time_start
-from benchmarks.run._networks import READ_LENGTH, READ_NETWORKS, make_network
+from benchmarks.run._command import run_command, time_first_score
+from benchmarks.run._networks import NETWORKS_FOR_READS, READ_LENGTH, make_network
 from benchmarks.run._web import measure_web
 from seqloom.cli._export import PROGRAM
 
@@ -38,8 +38,8 @@ def main() -> None:
     parts = [
         measure_arrays(),
         _measure_files(),
-        _describe_start(),
-        _describe_size(),
+        _describe_start_time(),
+        _describe_program_size(),
         _measure_web(),
     ]
     text = "\n\n".join(
@@ -56,7 +56,7 @@ def _measure_files() -> str:
         reads = write_reads(Path(name), READ_COUNT)
         rows = [
             _measure_file(network, reads[kind], kind)
-            for network in READ_NETWORKS
+            for network in NETWORKS_FOR_READS
             for kind in ("plain", "gzip")
         ]
     head = "network", "file", "Python loop", "seqloom-run", "ratio"
@@ -110,11 +110,11 @@ def _read_scores(path: Path) -> tuple[list[str], Any]:
     return [name.split()[0] for name in scores.ids], scores.to_numpy()
 
 
-def _describe_start() -> str:
+def _describe_start_time() -> str:
     """Describe the time from process start to the first score."""
     with TemporaryDirectory() as folder:
         write_models("SequenceCNN", Path(folder))
-        ours, theirs = time_start(Path(folder))
+        ours, theirs = time_first_score(Path(folder))
     return (
         f"From the start of the process to the first score of the demo's network: "
         f"{ours * 1e3:.1f} ms (limit: 20). Python with ONNX Runtime and one encoded "
@@ -122,7 +122,7 @@ def _describe_start() -> str:
     )
 
 
-def _describe_size() -> str:
+def _describe_program_size() -> str:
     """Describe the size of the program."""
     binary = PROGRAM.read_bytes()
     packed = len(gzip.compress(binary))

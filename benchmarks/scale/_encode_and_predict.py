@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._measure import read_blocks
 from benchmarks.scale._reading import BASES, Maker, Work
-from benchmarks.scale._sweeps import LOWER_BOUND, Sizes
+from benchmarks.scale._sweeps import LOWER_BOUND, InputSizes
 
 # Channels of the network, width of its convolution, and number of classes.
 WIDTH, KERNEL, CLASSES = 16, 9, ("a", "b", "c")
@@ -28,7 +28,7 @@ def make_encoder(side: str) -> Maker:
     return lambda sizes, _: PREPARE_ENCODING_OF_LIBRARY[side](_random_bases(sizes))
 
 
-def _random_bases(sizes: Sizes) -> NDArray[np.uint8]:
+def _random_bases(sizes: InputSizes) -> NDArray[np.uint8]:
     """Return random bases ``(record, position)``."""
     draw = np.random.default_rng(0)
     return BASES[draw.integers(0, 4, (sizes.records, sizes.length))]
@@ -91,7 +91,7 @@ def _make_seqloom_predictor() -> Maker:
 
     encoder, task = sl.encode.OneHot("dna"), sl.models.Classify(CLASSES)
 
-    def prepare_scoring(_: Sizes, path: Path) -> Work:
+    def prepare_scoring(_: InputSizes, path: Path) -> Work:
         model = _make_network().eval()
         data = sl.data.SequenceDataset(path, encoder=encoder)
         trained = sl.models.Trained(model, encoder, task, evaluation_batch_size(data))
@@ -118,7 +118,7 @@ def _make_torch_predictor() -> Maker:
         path: torch.tensor(np.array(x)) for path, x in _make_network().to_record().items()
     }
 
-    def prepare_scoring(_: Sizes, path: Path) -> Work:
+    def prepare_scoring(_: InputSizes, path: Path) -> Work:
         torch.set_num_threads(1)
         return lambda: (_score_all_batches(path, weights),)
 
@@ -166,7 +166,7 @@ NORM_ARRAYS = ("running_mean", "running_var", "weight", "bias")
 def _make_lower_bound() -> Maker:
     """Return the lower bound: a function that reads the file and multiplies matrices."""
 
-    def prepare_scoring(sizes: Sizes, path: Path) -> Work:
+    def prepare_scoring(sizes: InputSizes, path: Path) -> Work:
         threadpool_limits(1, user_api="blas")  # thread limit of the whole process
         windows = np.ones((WINDOWS_PER_PRODUCT, 4 * KERNEL), np.float32)
         kernels = np.ones((4 * KERNEL, WIDTH), np.float32)

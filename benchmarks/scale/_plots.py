@@ -88,7 +88,7 @@ def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> Non
     axes.set_xticks(sweep.values, [f"{each:,}" for each in sweep.values])
     axes.minorticks_off()
     axes.tick_params(pad=7)  # Markers can overlap the lowest line.
-    axes.set_ylim(*_decades_around([y for found in values.values() for y in found]))
+    axes.set_ylim(*_decade_limits([y for found in values.values() for y in found]))
     axes.set_xlabel(UNIT_OF_AXIS[sweep.axis], fontsize=9)
 
 
@@ -102,7 +102,7 @@ def _legend_text(sweep: Sweep, side: str, quantities: list[dict[str, list[float]
     return f"{side}: time {', memory '.join(slopes)}"
 
 
-def _decades_around(values: list[float]) -> tuple[float, float]:
+def _decade_limits(values: list[float]) -> tuple[float, float]:
     """Return the powers of ten directly below and above the range of all values."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return 10.0**low, 10.0 ** max(high, low + 1)

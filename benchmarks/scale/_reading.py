@@ -9,20 +9,20 @@ import numpy as np
 
 from benchmarks._measure import read_blocks
 from benchmarks.bed import _files
-from benchmarks.scale._sweeps import LOWER_BOUND, Sizes
+from benchmarks.scale._sweeps import LOWER_BOUND, InputSizes
 from seqloom.io import open_sequences
 
 # Runs the operation once; returns numbers and arrays that must be equal in all
 # libraries.
 Work: TypeAlias = Callable[[], tuple[Any, ...]]
 # Returns the function to measure for an input file and its sizes.
-Maker: TypeAlias = Callable[[Sizes, Path], Work]
+Maker: TypeAlias = Callable[[InputSizes, Path], Work]
 
 LINE, PEOPLE, BLOCK, BATCH = 60, 1_000, 1_000_000, 512
 BASES = np.frombuffer(b"ACGT", np.uint8)
 
 
-def write_input(path: Path, sizes: Sizes) -> None:
+def write_input(path: Path, sizes: InputSizes) -> None:
     """Write random FASTQ reads, FASTA sequences, or genotypes of 1,000 individuals."""
     if path.suffix == ".bed":
         _files.write_bed(path.parent, (PEOPLE, sizes.variants), name=path.stem)
@@ -99,7 +99,7 @@ def _make_seqloom_loader() -> Maker:
     return lambda _, path: lambda: run_epoch(path)
 
 
-def _read_and_fill(sizes: Sizes, path: Path) -> Work:
+def _read_and_fill(sizes: InputSizes, path: Path) -> Work:
     """Lower bound: read the file in blocks, and fill one array once for each batch."""
     out = np.empty((BATCH, 4, sizes.length), np.float32)
 

@@ -25,7 +25,7 @@ from benchmarks.scale._sweeps import (
     LIBRARIES_OF_OPERATION,
     LOWER_BOUND,
     SWEEPS,
-    Sizes,
+    InputSizes,
     Sweep,
 )
 
@@ -33,7 +33,7 @@ PACKAGES = ("numpy", "torch", "dnaio", "pyfastx", "biopython", "bed-reader", "se
 # Maximum relative difference between the results of two libraries.
 MAX_RELATIVE_DIFFERENCE = 1e-3
 # Sizes of the warm-up call.
-WARM_UP_SIZES = Sizes(records=100, length=150, variants=100, parameters=10_000)
+WARM_UP_SIZES = InputSizes(records=100, length=150, variants=100, parameters=10_000)
 SLOPE_COLUMNS = (f"slope, last {FITTED_DECADES} decades", "slope, all")
 NOTES = f"""
 Times are the shortest of up to seven calls. Memory is the peak increase in resident memory
@@ -76,7 +76,7 @@ def _measure_sweep(sweep: Sweep, folder: Path) -> Points:
         for side in LIBRARIES_OF_OPERATION[sweep.operation]
     }
     points: Points = {side: [] for side in workers}
-    for sizes in sweep.points:
+    for sizes in sweep.input_sizes:
         asked = [
             _prepare_file(
                 sweep, WARM_UP_SIZES._replace(threads=sizes.threads), folder / "small"
@@ -95,7 +95,7 @@ def _measure_sweep(sweep: Sweep, folder: Path) -> Points:
     return points
 
 
-def _prepare_file(sweep: Sweep, sizes: Sizes, path: Path) -> tuple[str, Sizes]:
+def _prepare_file(sweep: Sweep, sizes: InputSizes, path: Path) -> tuple[str, InputSizes]:
     """Write an input file if the operation reads a file, and return its path."""
     path = path.with_suffix(sweep.suffix)
     if sweep.suffix:
@@ -116,14 +116,14 @@ def _start_library(operation: str, side: str) -> Any:
     return worker
 
 
-def _measure_library(worker: Any, asked: list[tuple[str, Sizes]]) -> Any:
+def _measure_library(worker: Any, asked: list[tuple[str, InputSizes]]) -> Any:
     """Measure one library with one input size."""
     worker.stdin.write(json.dumps(asked) + "\n")
     worker.stdin.flush()
     return json.loads(worker.stdout.readline())
 
 
-def _check_results(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
+def _check_results(sweep: Sweep, sizes: InputSizes, answers: dict[str, Any]) -> None:
     """Raise if the results of the libraries differ; print the progress of the sweep."""
     found = [answer["found"] for side, answer in answers.items() if side != LOWER_BOUND]
     same = all(np.allclose(each, found[0], rtol=MAX_RELATIVE_DIFFERENCE) for each in found)

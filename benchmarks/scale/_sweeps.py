@@ -24,7 +24,7 @@ UNIT_OF_AXIS = {
 }
 
 
-class Sizes(NamedTuple):
+class InputSizes(NamedTuple):
     """Sizes of the input; a sweep varies one size."""
 
     records: int = 1_000
@@ -39,7 +39,7 @@ class Sweep(NamedTuple):
 
     Args:
         operation: Name of the operation, a key of `LIBRARIES_OF_OPERATION`.
-        axis: The field of `Sizes` that grows.
+        axis: The field of `InputSizes` that grows.
         values: Values of the growing field, in ascending order.
         rest: Values of the fields that do not grow.
         suffix: Suffix of the input file; "" if the operation reads none.
@@ -48,7 +48,7 @@ class Sweep(NamedTuple):
     operation: str
     axis: str
     values: tuple[int, ...]
-    rest: Sizes = Sizes()
+    rest: InputSizes = InputSizes()
     suffix: str = ""
 
     @property
@@ -57,12 +57,12 @@ class Sweep(NamedTuple):
         return f"{self.operation} by {self.axis}"
 
     @property
-    def points(self) -> list[Sizes]:
+    def input_sizes(self) -> list[InputSizes]:
         """Sizes of each measurement, in ascending order."""
         return [self.rest._replace(**{self.axis: value}) for value in self.values]
 
 
-def _decades(first: int) -> tuple[int, ...]:
+def _decade_sizes(first: int) -> tuple[int, ...]:
     """Return `first` and its multiples by 10, 100 and 1,000; fewer in a quick run."""
     return tuple(first * 10**power for power in range(full_or_quick(4, 3)))
 
@@ -72,15 +72,15 @@ def _thread_counts() -> tuple[int, ...]:
     return tuple(1 << power for power in range((os.cpu_count() or 1).bit_length()))
 
 
-# Each operation and each field of `Sizes` occurs at least once.
+# Each operation and each field of `InputSizes` occurs at least once.
 SWEEPS = (
-    Sweep("parse", "records", _decades(1_000), Sizes(length=150), ".fastq"),
-    Sweep("parse", "length", _decades(100), suffix=".fasta"),
-    Sweep("encode", "length", _decades(100), Sizes(records=64)),
-    Sweep("load", "records", _decades(1_000), Sizes(length=150), ".fastq"),
-    Sweep("train step", "parameters", _decades(10_000)),
+    Sweep("parse", "records", _decade_sizes(1_000), InputSizes(length=150), ".fastq"),
+    Sweep("parse", "length", _decade_sizes(100), suffix=".fasta"),
+    Sweep("encode", "length", _decade_sizes(100), InputSizes(records=64)),
+    Sweep("load", "records", _decade_sizes(1_000), InputSizes(length=150), ".fastq"),
+    Sweep("train step", "parameters", _decade_sizes(10_000)),
     Sweep("train step", "threads", _thread_counts()),
-    Sweep(".bed read", "variants", _decades(100), suffix=".bed"),
-    Sweep("predict", "records", _decades(1_000), suffix=".fasta"),
-    Sweep("predict", "length", _decades(100), Sizes(records=256), ".fasta"),
+    Sweep(".bed read", "variants", _decade_sizes(100), suffix=".bed"),
+    Sweep("predict", "records", _decade_sizes(1_000), suffix=".fasta"),
+    Sweep("predict", "length", _decade_sizes(100), InputSizes(records=256), ".fasta"),
 )

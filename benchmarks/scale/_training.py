@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmarks.scale._reading import Maker, Work
-from benchmarks.scale._sweeps import LOWER_BOUND, Sizes
+from benchmarks.scale._sweeps import LOWER_BOUND, InputSizes
 
 ROWS, LR = 64, 1e-3
 
@@ -39,7 +39,7 @@ def make_training_step(side: str) -> Maker:
     return lambda sizes, _: makers[side](_sample_state(sizes))
 
 
-def _sample_state(sizes: Sizes) -> InitialState:
+def _sample_state(sizes: InputSizes) -> InitialState:
     """Sample two square layers with a given number of weights, and a batch."""
     width = round((sizes.parameters / 2) ** 0.5)
     draw = np.random.default_rng(0)

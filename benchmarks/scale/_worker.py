@@ -26,10 +26,10 @@ from benchmarks.scale._reading import (
     make_loader_pass,
     make_parser,
 )
-from benchmarks.scale._sweeps import Sizes
+from benchmarks.scale._sweeps import InputSizes
 from benchmarks.scale._training import make_training_step
 
-MAKER_OF_OPERATION: dict[str, Callable[[str], Maker]] = {
+FACTORY_OF_OPERATION: dict[str, Callable[[str], Maker]] = {
     "parse": make_parser,
     "encode": make_encoder,
     "load": make_loader_pass,
@@ -45,7 +45,7 @@ COMPARED_NUMBERS = 1000
 
 def _main(operation: str, side: str) -> None:
     """Print a line when ready, then measure in one child process per input line."""
-    maker = MAKER_OF_OPERATION[operation](side)
+    maker = FACTORY_OF_OPERATION[operation](side)
     print("ready", flush=True)
     for line in sys.stdin:
         child = os.fork()
@@ -58,7 +58,7 @@ def _main(operation: str, side: str) -> None:
 
 def _run_measurement(maker: Maker, asked: list[tuple[str, list[int]]]) -> None:
     """Run the warm-up, measure, print the result and exit."""
-    small, large = ((Sizes(*sizes), Path(path)) for path, sizes in asked)
+    small, large = ((InputSizes(*sizes), Path(path)) for path, sizes in asked)
     maker(*small)()  # Imports and first calls are not measured.
     ctypes.CDLL(None).malloc_trim(0)
     print(json.dumps(_measure_call(maker(*large))), flush=True)

@@ -19,7 +19,7 @@ def prepare_data() -> tuple[SequenceCNNConfig, list[dict[str, Any]]]:
     return SequenceCNNConfig.for_data(train), make_batches(train, BATCH_SIZE)
 
 
-def without_dropout(config: SequenceCNNConfig) -> SequenceCNNConfig:
+def disable_dropout(config: SequenceCNNConfig) -> SequenceCNNConfig:
     """Disable dropout, so that losses can be compared."""
     return replace(config, dropout=0.0)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._measure import time_alternately
-from benchmarks.train_cnn._setup import EPOCHS, make_trainer, prepare_data, without_dropout
+from benchmarks.train_cnn._setup import EPOCHS, disable_dropout, make_trainer, prepare_data
 from seqloom._threads import limit_blas
 from seqloom.models import SequenceCNNConfig
 
@@ -21,7 +21,7 @@ def main(threads: int) -> None:
     """Print the seconds of each epoch in both libraries, and the difference of losses."""
     config, batches = prepare_data()
     with limit_blas(threads):
-        apart = _compare_losses(without_dropout(config), batches, threads)
+        apart = _compare_losses(disable_dropout(config), batches, threads)
         sides = {name: make_trainer(name, config, threads) for name in TRAINED_LIBRARIES}
         epochs = {name: _make_epoch(side, batches) for name, side in sides.items()}
         time_alternately(epochs, rounds=1)  # Warm-up: allocates memory and selects kernels.

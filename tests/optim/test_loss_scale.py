@@ -6,7 +6,7 @@ import torch
 
 import seqloom as sl
 
-BACKEND_RUNS = [
+BACKENDS_AND_COMPILATION = [
     ("numpy", False),
     ("numpy", True),
     ("torch", False),
@@ -47,7 +47,7 @@ def test_loss_scale_defaults_match_pytorch():
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # from NumPy
-@pytest.mark.parametrize(("backend", "compiled"), BACKEND_RUNS)
+@pytest.mark.parametrize(("backend", "compiled"), BACKENDS_AND_COMPILATION)
 def test_an_overflow_leaves_parameters_and_state_unchanged(backend, compiled):
     layer = sl.nn.Linear(2, 1).bind(backend, 0)
     optimizer, scale = sl.optim.AdamW(), sl.optim.LossScale(2.0**15)

@@ -137,7 +137,7 @@ def test_a_huge_tensor_with_stride_zero_is_rejected(tmp_path, torch, mapped):
 
 
 @pytest.mark.parametrize("mapped", [False, True])
-def test_pending_conjugates_and_negatives_are_read(tmp_path, torch, mapped):
+def test_lazily_conjugated_and_negated_tensors_are_read(tmp_path, torch, mapped):
     base = torch.tensor([[1 + 2j, 3 - 4j], [0.5j, -0.0]])
     whole = torch.tensor([1, 0, -128], dtype=torch.int8)
     tensors = {

@@ -222,7 +222,7 @@ def test_a_custom_recorder_supports_files_memory_and_precision(tmp_path):
     same(own.from_bytes(own.to_bytes(record)), expected)
 
 
-def test_other_programs_can_read_the_files():
+def test_other_programs_can_read_record_files():
     import base64
     import gzip
     import json

@@ -29,13 +29,13 @@ def libraries():
     return [Path(it) for it in re.findall(r"(/\S+) \(0x", found.stdout.decode())]
 
 
-def test_the_program_needs_only_the_c_library(program):
+def test_seqloom_run_needs_only_the_c_library(program):
     del program  # the fixture skips the test without the program
     names = {path.name.split(".")[0].split("-")[0] for path in libraries()}
     assert names <= {"ld", "libc", "libm"}
 
 
-def test_the_program_runs_in_an_empty_root(program, exported, tmp_path):
+def test_seqloom_run_works_in_an_empty_root_directory(program, exported, tmp_path):
     _, export = exported("splice")
     if os.geteuid() != 0 or shutil.which("chroot") is None:
         pytest.skip("only root may change the root folder")
@@ -54,7 +54,7 @@ def test_the_program_runs_in_an_empty_root(program, exported, tmp_path):
 
 
 @pytest.mark.soak
-def test_the_smaller_program_in_a_wheel_writes_the_same_scores(program, exported):
+def test_the_smaller_program_in_a_wheel_writes_equal_scores(program, exported):
     _, export = exported("splice")
     if shutil.which("cargo") is None:
         pytest.skip("cargo is not installed")
@@ -72,7 +72,9 @@ def test_the_smaller_program_in_a_wheel_writes_the_same_scores(program, exported
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_the_program_opens_no_sockets_or_other_files(program, exported, tmp_path, threads):
+def test_seqloom_run_opens_no_sockets_and_no_other_files(
+    program, exported, tmp_path, threads
+):
     del program
     _, export = exported("splice")
     if shutil.which("strace") is None:

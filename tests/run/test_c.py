@@ -39,7 +39,7 @@ def loaded(library):
     return found
 
 
-def test_null_is_an_error_and_not_a_crash(loaded):
+def test_a_null_pointer_is_an_error_and_not_a_crash(loaded):
     zero = ctypes.c_size_t(0)
     assert loaded.seqloom_open(None, zero) is None
     assert loaded.seqloom_last_error() == b"path is null"
@@ -92,7 +92,7 @@ def test_warnings_about_records_are_kept_until_the_next_call(loaded, exported, t
     loaded.seqloom_free(model)
 
 
-def test_a_callback_that_returns_an_error_ends_the_work(loaded, exported):
+def test_a_callback_that_returns_an_error_ends_the_scoring(loaded, exported):
     _, export = exported("splice")
     kind = ctypes.CFUNCTYPE(
         ctypes.c_int,

@@ -152,7 +152,7 @@ def test_the_option_overwrite_replaces_an_existing_table(
     assert sorted(it.name for it in tmp_path.iterdir()) == ["a.fa", "old.tsv"]
 
 
-def test_an_error_during_the_work_keeps_the_old_table(program, exported, tmp_path):
+def test_an_error_during_the_scoring_keeps_the_old_table(program, exported, tmp_path):
     _, export = exported("lstm")
     (tmp_path / "old.tsv").write_text("old")
     rows = [f">r{row}\nACGT\n" for row in range(20_000)]
@@ -178,7 +178,7 @@ def test_a_closed_pipe_at_the_output_is_not_an_error(program, exported, tmp_path
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_work_and_leaves_no_temporary_file(number, exported, tmp_path):
+def test_a_signal_ends_the_scoring_and_leaves_no_temporary_file(number, exported, tmp_path):
     _, export = exported("splice")
     (tmp_path / "out").mkdir()
     words = [PROGRAM, "predict", export, "-", "--out", tmp_path / "out" / "a.tsv"]
@@ -224,7 +224,7 @@ def test_bench_prints_the_time_of_a_batch(program, exported, fasta):
     assert "a batch" in text
 
 
-def test_seqloom_run_executes_the_program(program, exported, fasta):
+def test_the_command_seqloom_run_executes_the_native_program(program, exported, fasta):
     _, export = exported("splice")
     words = ["seqloom", "run", str(export), str(fasta)]
     found = subprocess.run(words, capture_output=True, check=True)

@@ -164,7 +164,7 @@ def test_a_sequential_network_receives_the_inputs_and_the_key(kind):
     )
 
 
-def test_a_tuple_contains_the_inputs_in_order_and_then_the_labels():
+def test_a_batch_tuple_contains_the_inputs_in_order_and_then_the_labels():
     data = table()
     by_name = train(TwoInputs(), data, loss=F.mse_loss, epochs=2)
     in_order = train(TwoInputs(), tuple(data.values()), loss=F.mse_loss, epochs=2)

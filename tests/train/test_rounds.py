@@ -15,11 +15,11 @@ def make_history(count, last=0.5):
     return [{"valid_loss": float(loss)} for loss in np.linspace(1.0, last, count)]
 
 
-def test_a_given_number_of_epochs_is_one_round():
+def test_a_given_number_of_epochs_is_trained_in_one_round():
     assert ends_of_rounds(7, make_history(7)) == [7]
 
 
-def test_a_round_that_lowers_the_loss_is_followed_by_a_round_of_twice_its_length():
+def test_a_training_round_that_lowers_the_loss_is_followed_by_one_twice_as_long():
     assert ends_of_rounds(None, make_history(20)) == [20, 60]
     assert ends_of_rounds(None, make_history(60)) == [20, 60, 140]
 
@@ -28,17 +28,17 @@ def test_training_has_at_most_three_rounds_of_epochs():
     assert ends_of_rounds(None, make_history(140)) == [20, 60, 140]
 
 
-def test_a_round_whose_best_epoch_was_early_is_the_last():
+def test_a_training_round_whose_best_epoch_was_early_is_the_last():
     rows = make_history(15) + [{"valid_loss": 0.6}] * 5
     assert ends_of_rounds(None, rows) == [20]
 
 
-def test_a_round_that_lowers_the_loss_by_less_than_1_percent_is_the_last():
+def test_a_training_round_that_lowers_the_loss_by_under_1_percent_is_the_last():
     rows = make_history(20) + [{"valid_loss": 0.499}] * 40
     assert ends_of_rounds(None, rows) == [20, 60]
 
 
-def test_without_a_validation_set_there_is_one_round():
+def test_training_without_a_validation_set_has_one_round():
     assert ends_of_rounds(None, [{"train_loss": 1.0}] * 20) == [20]
 
 
@@ -102,7 +102,7 @@ class EndingCallback(Listener):
         return row["epoch"] == 20
 
 
-def test_a_run_that_ends_with_its_first_round_reports_no_further_round(slow):
+def test_a_run_that_ends_after_one_round_reports_no_further_round(slow):
     listener = EndingCallback()
     run = sl.train.fit(**as_arguments(**slow, progress=listener, report=False))
     assert (len(run.history), listener.heard) == (20, [])

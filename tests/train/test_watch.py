@@ -65,7 +65,7 @@ def test_resuming_a_finished_run_prints_how_to_continue():
     assert expected in " ".join(said.split())
 
 
-def test_a_further_round_names_the_best_epoch_so_far():
+def test_the_line_for_a_further_training_round_names_the_best_epoch():
     written = io.StringIO()
     watcher = Watch(Console(file=written, width=300))
     watcher.on_start(RUN_PLAN)
@@ -76,7 +76,7 @@ def test_a_further_round_names_the_best_epoch_so_far():
     assert "to 0.2000 in epoch 2, so another round follows, to epoch 60" in said
 
 
-def test_a_further_round_prints_the_best_and_every_tenth_epoch():
+def test_a_further_training_round_prints_the_best_and_every_tenth_epoch():
     written = io.StringIO()
     watcher = Watch(Console(file=written, width=300))
     watcher.on_start(RUN_PLAN)

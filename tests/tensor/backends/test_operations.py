@@ -22,7 +22,7 @@ def test_a_backend_class_derives_directly_from_backend(name):
     assert sum(kind.__module__.startswith("seqloom") for kind in kinds) <= 4
 
 
-def test_each_default_implementation_is_in_the_table():
+def test_each_default_implementation_is_in_the_operation_table():
     bodies = {
         value
         for module in FAMILIES.values()
@@ -62,7 +62,7 @@ def test_the_table_lists_each_rule_and_each_shape_function(table, column):
     assert written == listed
 
 
-def test_the_extension_fuses_the_operations_in_the_table():
+def test_the_rust_extension_fuses_the_operations_in_the_table():
     fused = {name for name, line in OPERATIONS.items() if line.kind in ("float", "bool")}
     # The extension does not fuse casts, because it converts each input to a float.
     assert set(filter(is_step, OPERATIONS)) == fused - {"astype"}

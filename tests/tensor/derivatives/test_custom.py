@@ -114,7 +114,7 @@ def test_a_gradient_of_another_library_is_an_error():
 
 
 @pytest.mark.parametrize("parts", [None, 1.0, "grad"])
-def test_a_rule_that_returns_no_tuple_is_an_error(parts):
+def test_a_custom_gradient_rule_must_return_a_tuple(parts):
     with pytest.raises(sl.errors.GradientError, match=r"must return a tuple .* \(grad,\)"):
         run_rule(lambda _args, _out, grad: grad if parts == "grad" else parts)
 
@@ -125,7 +125,7 @@ def test_a_custom_rule_may_use_constants_of_the_autodiff_level():
 
 
 @pytest.mark.parametrize("out", [None, 1.0, [1.0]])
-def test_a_function_that_returns_no_tensor_is_an_error(out):
+def test_a_custom_gradient_function_must_return_a_tensor(out):
     function = sl.tensor.custom_gradient(lambda _x: out, lambda _args, _out, grad: (grad,))
     with pytest.raises(
         sl.errors.GradientError, match=f"must return a tensor .* got {type(out).__name__}"

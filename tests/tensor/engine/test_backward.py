@@ -39,7 +39,7 @@ def test_a_gradient_of_another_shape_is_an_error(gradient):
 
 
 @pytest.mark.parametrize("gradient", ["text", object()], ids=["a text", "an object"])
-def test_a_gradient_without_numbers_is_an_error(gradient):
+def test_a_gradient_that_is_not_numeric_is_an_error(gradient):
     with pytest.raises(DTypeError, match="numbers"):
         squared()[1].backward(gradient)
 

@@ -15,14 +15,14 @@ def backend(request):
     return sl.tensor.backend(request.param)
 
 
-def test_data_in_foreign_byte_order_are_converted(backend):
+def test_data_in_non_native_byte_order_are_converted(backend):
     swapped = np.array([[1.5, -2.0], [0.25, 4.0]], ">f4")
     x = backend.tensor(swapped)
     assert x.dtype.isnative
     np.testing.assert_array_equal((x @ x).numpy(), swapped @ swapped)
 
 
-def test_a_dtype_in_foreign_byte_order_becomes_native():
+def test_a_dtype_in_non_native_byte_order_becomes_native():
     assert sl.tensor.backend("numpy").tensor([1.0], dtype=">f4").dtype.isnative
 
 
@@ -57,12 +57,12 @@ def test_every_number_type_is_accepted_unchanged(kind):
         "2**70",
     ],
 )
-def test_data_without_numbers_are_an_error(backend, data):
+def test_data_that_are_not_numeric_are_an_error(backend, data):
     with pytest.raises(DTypeError, match="numbers or booleans"):
         backend.tensor(data)
 
 
-def test_data_without_numbers_are_an_error_on_an_autodiff_level():
+def test_non_numeric_data_are_an_error_on_an_autodiff_level():
     with pytest.raises(DTypeError, match="numbers or booleans"):
         sl.tensor.Autodiff(sl.tensor.backend("numpy")).tensor("text")
 

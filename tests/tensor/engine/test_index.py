@@ -42,11 +42,11 @@ def test_each_index_list_is_checked_against_its_axis(x):
 
 
 @pytest.mark.parametrize("key", [[1.9], ["1"], [None], [2**70]])
-def test_a_list_without_integers_is_not_an_index(x, key):
+def test_a_list_of_non_integers_as_index_is_an_error(x, key):
     with pytest.raises(DTypeError, match="integers or booleans"):
         x[key]
 
 
-def test_a_ragged_list_is_not_an_index(x):
+def test_a_ragged_list_as_index_is_an_error(x):
     with pytest.raises(ShapeError, match="of the same length"):
         x[[[0, 1], [2]]]

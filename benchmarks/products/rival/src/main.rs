@@ -70,7 +70,7 @@ impl<T: Clone + From<f32> + 'static> MatrixProduct<T> {
     fn multiply_with_faer(&mut self) {
         use private_gemm_x86::{Accum, DType, DstKind, IType, InstrSet, gemm};
         let ([rows, depth, columns], [left, right]) = (self.sizes, self.steps);
-        let (scale, none) = (T::from(1.0), std::ptr::null());
+        let (output_scale, none) = (T::from(1.0), std::ptr::null());
         let is_single = size_of::<T>() == 4;
         unsafe {
             gemm(
@@ -97,14 +97,14 @@ impl<T: Clone + From<f32> + 'static> MatrixProduct<T> {
                 right[0],
                 right[1],
                 false,
-                (&raw const scale).cast(),
+                (&raw const output_scale).cast(),
                 self.threads,
             );
         }
     }
 
     /// Returns the multiplication function of a crate; faer supports only x86.
-    fn multiplication_of(library: &str) -> fn(&mut Self) {
+    fn choose_multiplication(library: &str) -> fn(&mut Self) {
         match library {
             #[cfg(target_arch = "x86_64")]
             "faer" => Self::multiply_with_faer,
@@ -113,7 +113,7 @@ impl<T: Clone + From<f32> + 'static> MatrixProduct<T> {
     }
 
     fn mean_seconds(mut self, library: &str, times: usize) -> f64 {
-        let multiply = Self::multiplication_of(library);
+        let multiply = Self::choose_multiplication(library);
         multiply(&mut self);
         let start = Instant::now();
         (0..times).for_each(|_| multiply(&mut self));
