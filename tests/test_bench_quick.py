@@ -118,7 +118,7 @@ def test_a_case_that_fails_in_one_package_is_reported_but_not_compared():
     assert mean.startswith("| geometric mean |  |  | 0.500 |")
 
 
-def test_cases_are_timed_separately_and_a_failing_case_keeps_its_message(monkeypatch):
+def test_benchmark_cases_are_timed_separately_and_failures_keep_their_message(monkeypatch):
     monkeypatch.setattr(_compare_commits, "SECONDS", 0.0)
     calls: list[str] = []
 

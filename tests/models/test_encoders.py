@@ -143,7 +143,7 @@ def test_channels_last_encoders_are_rejected_with_a_hint(reads):
 @pytest.mark.parametrize(
     "shape", [(2, 4, 9), (2,)], ids=["channels instead of tokens", "no places"]
 )
-def test_inputs_of_another_form_are_rejected(shape):
+def test_a_network_rejects_inputs_of_another_shape(shape):
     config = sl.models.SequenceCNNConfig(
         channels=4, outputs=2, inputs="tokens", vocabulary=4
     )

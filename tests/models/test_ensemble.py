@@ -40,7 +40,7 @@ def test_the_outputs_are_the_mean_of_the_outputs_of_the_members():
     np.testing.assert_allclose(model.logits(x).numpy(), np.mean(members, axis=0), rtol=1e-5)
 
 
-def test_members_have_different_initial_weights():
+def test_ensemble_members_have_different_initial_weights():
     model = EnsembleConfig.of(CONFIG, 2).init("numpy", sl.Key(1)).eval()
     x = model.backend.tensor(toy_data().batch(np.arange(5))["inputs"])
     one, two = (member.logits(x).numpy() for member in model.members)
@@ -104,7 +104,7 @@ def test_a_stopped_run_resumes_to_the_same_weights(run, tmp_path):
         np.testing.assert_array_equal(weights, two[name])
 
 
-def test_members_may_have_different_settings():
+def test_ensemble_members_may_have_different_settings():
     other = SequenceCNNConfig(channels=4, outputs=2, widths=(6,), kernel_size=5)
     config = EnsembleConfig((CONFIG, other))
     assert config.length == 12
@@ -130,7 +130,7 @@ def test_settings_are_restored_from_json():
     [(CONFIG,), (CONFIG, SequenceCNNConfig(channels=4, outputs=3))],
     ids=["one", "different outputs"],
 )
-def test_one_member_or_different_outputs_are_an_error(members):
+def test_an_ensemble_of_one_member_or_different_outputs_is_an_error(members):
     with pytest.raises(ArgumentError, match="members must be the settings of"):
         EnsembleConfig(members)
 

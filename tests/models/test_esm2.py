@@ -175,12 +175,12 @@ def test_invalid_esm2_arguments_raise(model, call, phrase):
         ({"mask_token": 33}, "mask_token must be from 0 to 32"),
     ],
 )
-def test_invalid_settings_are_an_error(changes, phrase):
+def test_invalid_esm2_settings_are_an_error(changes, phrase):
     with pytest.raises(ArgumentError, match=phrase):
         sl.models.ESM2Config.of("8M", **changes)
 
 
-def test_an_unknown_size_is_an_error():
+def test_an_unknown_esm2_size_is_an_error():
     with pytest.raises(ArgumentError, match='size must be "8M"'):
         sl.models.ESM2Config.of("7M")
 

@@ -122,7 +122,7 @@ def test_rotary_rates_in_the_file_are_used(folder, expected):
     assert half.rates.value.dtype == np.float32
 
 
-def test_unused_arrays_are_ignored(folder, expected):
+def test_unused_arrays_in_an_esm2_folder_are_ignored(folder, expected):
     extra = {
         "lm_head.decoder.weight": np.zeros((33, 320), np.float32),
         "esm.embeddings.position_ids": np.arange(1026)[None],
@@ -133,21 +133,21 @@ def test_unused_arrays_are_ignored(folder, expected):
     assert logits_error(folder, expected) < MAX_ABSOLUTE_ERROR
 
 
-def test_a_missing_array_is_an_error_that_names_it(folder):
+def test_a_missing_array_of_esm2_is_an_error_that_names_it(folder):
     name = "esm.encoder.layer.1.attention.self.key.bias"
     change_arrays(folder, lambda arrays: {k: v for k, v in arrays.items() if k != name})
     with pytest.raises(RecordError, match=r"layer\.1\..*\.key\.bias is missing"):
         sl.models.ESM2.load(folder)
 
 
-def test_a_misshapen_array_is_an_error_that_names_it(folder):
+def test_an_esm2_array_of_the_wrong_shape_is_an_error_that_names_it(folder):
     name = "esm.encoder.layer.0.intermediate.dense.weight"
     change_arrays(folder, lambda arrays: arrays | {name: arrays[name][:9].copy()})
     with pytest.raises(RecordError, match=r"dense\.weight has shape \(9, 320\)"):
         sl.models.ESM2.load(folder)
 
 
-def test_an_unknown_array_is_an_error_that_names_it(folder):
+def test_an_unknown_array_of_esm2_is_an_error_that_names_it(folder):
     change_arrays(folder, lambda arrays: arrays | {"esm.adapter": np.zeros(1, "f4")})
     with pytest.raises(RecordError, match="adapter is not an array of ESM-2"):
         sl.models.ESM2.load(folder)
@@ -168,7 +168,7 @@ def test_an_unknown_array_is_an_error_that_names_it(folder):
         ({"num_attention_heads": 7}, "multiple of 2"),
     ],
 )
-def test_settings_of_another_network_are_an_error(folder, values, phrase):
+def test_a_folder_with_settings_of_another_network_is_an_error(folder, values, phrase):
     change_settings(folder, **values)
     with pytest.raises((ConfigError, ArgumentError), match=phrase):
         sl.models.ESM2.load(folder)

@@ -105,7 +105,7 @@ def test_a_base_network_with_other_weights_is_rejected(run, tmp_path):
         sl.models.load(out, base=tmp_path / "other")
 
 
-def test_base_is_rejected_for_a_network_without_adapters(small, tmp_path):
+def test_the_argument_base_is_rejected_for_a_network_without_adapters(small, tmp_path):
     task = sl.models.Classify(("no", "yes"))
     encoder = sl.encode.OneHot("dna")
     sl.models.Trained(small.init("numpy").eval(), encoder, task, 256).save(tmp_path / "cnn")
@@ -135,7 +135,7 @@ def test_packed_sequences_are_pooled_separately(backend):
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-6)
 
 
-def test_the_mean_is_over_residues_only(base, monkeypatch):
+def test_the_mean_hidden_state_is_over_residues_only(base, monkeypatch):
     config = sl.models.ESM2LoRAConfig(str(base), outputs=2, hidden=())
     model = config.init("numpy").eval()
     seen = []
@@ -146,7 +146,7 @@ def test_the_mean_is_over_residues_only(base, monkeypatch):
     np.testing.assert_allclose(seen[0], plain[:, 1:4].mean(axis=1), atol=1e-5)
 
 
-def test_another_encoder_is_rejected(base, splice):
+def test_an_esm2_model_rejects_another_encoder(base, splice):
     with pytest.raises(sl.errors.ArgumentError, match='Tokens\\("esm2"\\)'):
         sl.models.ESM2LoRAConfig.for_data(splice, base)
 

@@ -39,7 +39,7 @@ def model(request):
     return sl.models.ESM2.load(NETWORK_FOLDER, request.param)
 
 
-def test_logits_are_the_published_ones(model):
+def test_esm2_logits_equal_the_published_logits(model):
     # Token 1 is padding. The test of transformers passes no mask, so padding is not
     # masked.
     ids = np.array([0, 1, 2, 3, 4, 5])
@@ -47,7 +47,7 @@ def test_logits_are_the_published_ones(model):
     np.testing.assert_allclose(logits[:3, :3], PUBLISHED_LOGITS, rtol=1e-4, atol=1e-4)
 
 
-def test_hidden_states_are_the_published_ones(model):
+def test_esm2_hidden_states_equal_the_published_states(model):
     ids = np.array([0, 6, 4, 13, 5, 4, 16, 12, 11, 7, 2])
     hidden = model(ids).numpy()
     np.testing.assert_allclose(

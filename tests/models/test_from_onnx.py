@@ -193,12 +193,12 @@ def test_an_encoder_of_another_shape_is_an_error(tmp_path):
         ({"length": 8}, "length needs an encoder"),
     ],
 )
-def test_invalid_arguments_are_errors(tmp_path, options, message):
+def test_invalid_arguments_of_from_onnx_are_errors(tmp_path, options, message):
     with pytest.raises(ArgumentError, match=message):
         sl.models.from_onnx(classifier(tmp_path), **options)
 
 
-def test_a_copy_has_separate_weights(tmp_path):
+def test_a_copy_of_an_onnx_network_has_separate_weights(tmp_path):
     net = sl.models.from_onnx(classifier(tmp_path), encoder=DNA_ENCODER, length=8)
     zeros = net.map(lambda _, x: x * 0.0)
     assert zeros.logits(DNA_ENCODER.batch(["ACGT"])).numpy().tolist() == [[0.5, 0.5]]

@@ -207,7 +207,7 @@ def test_a_protein_does_not_change_any_bit_of_other_proteins(model, proteins):
         ({"cu_seqlens": [0, 3]}, "cu_seqlens must be increasing integers"),
     ],
 )
-def test_wrong_arguments_are_errors(given, message, model):
+def test_wrong_arguments_of_packed_huggingface_are_errors(given, message, model):
     with pytest.raises(sl.errors.ArgumentError, match=message):
         model([0, 5, 5, 2], **given)
 
@@ -217,17 +217,17 @@ def test_a_token_beyond_the_vocabulary_is_rejected(model):
         model([0, 33, 2])
 
 
-def test_padded_ids_are_rejected(model, proteins):
+def test_packed_huggingface_rejects_padded_ids(model, proteins):
     with pytest.raises(sl.errors.ShapeError, match="the concatenated sequences"):
         model(proteins.padded())
 
 
-def test_a_decoder_is_rejected():
+def test_packed_huggingface_rejects_a_decoder():
     theirs = make_huggingface("8M", layers=1, kind="EsmModel", is_decoder=True)
     with pytest.raises(sl.errors.ArgumentError, match="must be an ESM encoder"):
         sl.models.packed_huggingface(theirs)
 
 
-def test_another_network_is_rejected():
+def test_packed_huggingface_rejects_other_architectures():
     with pytest.raises(sl.errors.ArgumentError, match="got Linear"):
         sl.models.packed_huggingface(torch.nn.Linear(2, 2))

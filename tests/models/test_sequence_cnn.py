@@ -38,7 +38,7 @@ def test_a_score_does_not_depend_on_other_records_and_padding(one, other, paddin
     np.testing.assert_allclose(logits_of([one, other], longest)[:1], alone, atol=1e-6)
 
 
-def test_a_mask_of_ones_equals_no_mask():
+def test_a_mask_of_ones_gives_the_scores_without_a_mask():
     x = CNN_MODEL.backend.tensor(sl.encode.OneHot("dna").batch([b"ACGTTGCA"] * 2))
     mask = CNN_MODEL.backend.tensor(np.ones((2, 8), np.float32))
     np.testing.assert_allclose(
@@ -69,7 +69,7 @@ def test_a_padded_window_is_rejected():
         FIXED_LENGTH_CONFIG.init("numpy").eval().logits(tensor(x), mask=tensor(mask))
 
 
-def test_another_encoder_is_rejected():
+def test_a_sequence_cnn_rejects_another_encoder():
     with pytest.raises(ShapeError, match="reads 4 channels, got 20"):
         CNN_MODEL.logits(CNN_MODEL.backend.tensor(np.zeros((1, 20, 30), np.float32)))
 

@@ -52,7 +52,7 @@ def test_settings_survive_a_round_trip_through_a_file(tmp_path, suffix, config):
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_the_files_are_plain_json_and_toml(tmp_path):
+def test_settings_files_are_plain_json_and_toml(tmp_path):
     for parse, name in ((json.loads, "a.json"), (tomllib.loads, "a.toml")):
         FULL_CONFIG.save(tmp_path / name)
         values = parse((tmp_path / name).read_text())

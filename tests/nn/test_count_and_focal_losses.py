@@ -139,7 +139,7 @@ def test_log_factorials_are_accurate_for_small_and_large_counts(largest):
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5, atol=least)
 
 
-def test_a_target_of_another_shape_is_rejected():
+def test_count_and_focal_losses_reject_a_target_of_another_shape():
     x = sl.tensor.backend("numpy").tensor(RANDOM_ARRAY)
     with pytest.raises(ShapeError, match="target must have the shape of x"):
         F.multinomial_nll(x, TARGET_COUNTS[0])

@@ -64,7 +64,7 @@ def test_cross_entropy_of_class_probabilities_matches_pytorch(weight, reduction)
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
-def test_labels_may_have_more_axes(reduction):
+def test_cross_entropy_labels_may_have_several_axes(reduction):
     compare(
         lambda x: F.cross_entropy(
             x, LABELS_OF_POSITIONS, CLASS_WEIGHTS, reduction=reduction
@@ -79,7 +79,7 @@ def test_labels_may_have_more_axes(reduction):
     )
 
 
-def test_a_single_row_needs_no_axis():
+def test_cross_entropy_of_a_single_row_needs_no_batch_axis():
     compare(
         lambda x: F.cross_entropy(x, 2),
         lambda x: TF.cross_entropy(x, torch.tensor(2)),

@@ -312,7 +312,7 @@ def test_dropout_does_nothing_outside_training():
         ),
     ],
 )
-def test_an_invalid_argument_is_an_error(call, message):
+def test_an_invalid_argument_of_a_neural_network_function_is_an_error(call, message):
     with pytest.raises(sl.errors.ArgumentError, match=message):
         call(AUTODIFF.tensor(LINE))
 

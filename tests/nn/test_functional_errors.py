@@ -202,13 +202,13 @@ INVALID_INDICES = {
 
 
 @error_cases(INVALID_ARGUMENTS)
-def test_an_invalid_argument_is_rejected(call, message, make):
+def test_invalid_arguments_of_neural_network_functions_are_rejected(call, message, make):
     with pytest.raises(ArgumentError, match=message):
         call(make)
 
 
 @error_cases(MISMATCHED_SHAPES)
-def test_mismatched_shapes_are_rejected(call, message, make):
+def test_mismatched_shapes_in_neural_network_functions_are_rejected(call, message, make):
     with pytest.raises(ShapeError, match=message):
         call(make)
 

@@ -120,7 +120,7 @@ def test_a_quantised_record_loads_into_an_equally_quantised_module(tmp_path):
     assert other.layers[0].weight.value.dtype == np.int8
 
 
-def test_an_int8_record_needs_a_quarter_of_the_bytes():
+def test_an_int8_record_needs_a_quarter_of_the_bytes_of_float32():
     def count(module):
         return sum(np.asarray(array).nbytes for array in module.to_record().values())
 

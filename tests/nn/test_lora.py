@@ -140,6 +140,6 @@ def test_a_layer_computes_the_same_after_merging_its_adapter():
     np.testing.assert_allclose(layer(x).numpy(), before, rtol=1e-6)
 
 
-def test_a_rank_below_one_is_rejected():
+def test_a_lora_rank_below_one_is_rejected():
     with pytest.raises(ArgumentError, match="rank must be an integer of at least 1"):
         sl.nn.LoRALinear(sl.nn.Linear(4, 3), rank=0, alpha=2.0)

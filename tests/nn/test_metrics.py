@@ -113,7 +113,7 @@ def test_accuracy_without_labels_is_nan():
     assert math.isnan(ours.accuracy([], []))
 
 
-def test_mismatched_shapes_are_named():
+def test_the_error_of_a_metric_names_mismatched_shapes():
     with pytest.raises(
         ShapeError, match=r"labels must have the shape of scores \(2,\).*, got \(3,\)"
     ):
@@ -127,7 +127,7 @@ AREAS, FITS = [ours.auroc, ours.auprc], [ours.r2, ours.pearson, ours.spearman]
 @pytest.mark.parametrize(
     ("true", "guess"), [((4,), (4, 1)), ((4, 1), (4,)), ((4,), (3,)), ((), ()), ((), (4,))]
 )
-def test_shapes_that_would_broadcast_are_rejected(measure, true, guess):
+def test_metrics_reject_shapes_that_would_broadcast(measure, true, guess):
     scores = np.array([0.1, 0.9, 0.8, 0.3])
     labels = np.resize([0, 1, 1, 0], true)
     with pytest.raises(ShapeError) as caught:
@@ -144,7 +144,7 @@ def test_class_scores_are_rejected_by_regression_metrics(measure):
 
 @pytest.mark.parametrize("measure", [*AREAS, *FITS])
 @pytest.mark.parametrize("which", [0, 1])
-def test_nan_labels_and_scores_are_rejected(measure, which):
+def test_metrics_reject_nan_labels_and_scores(measure, which):
     given = [np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.1, 0.9, 0.8, 0.3])]
     given[which][2] = math.nan
     with pytest.raises(NotFiniteError, match="1 NaN, the first at 2"):
@@ -319,7 +319,7 @@ def test_a_label_without_a_score_column_is_an_error(label):
         Accuracy().update([0, label], scores)
 
 
-def test_series_in_another_order_are_rejected():
+def test_metrics_reject_pandas_series_in_another_order():
     labels = pd.Series([1.0, 2.0, 4.0], index=["a", "b", "c"])
     for start in (labels, labels.reset_index(drop=True)):
         other = start.iloc[::-1]
@@ -330,7 +330,7 @@ def test_series_in_another_order_are_rejected():
         assert ours.pearson(start.to_numpy(), other.loc[start.index]) == pytest.approx(1.0)
 
 
-def test_masked_values_are_rejected():
+def test_metrics_reject_masked_arrays():
     masked = np.ma.array([0, 1, 7], mask=[False, False, True])
     with pytest.raises(ArgumentError, match="labels has 1 masked values"):
         ours.accuracy(masked, [0, 1, 1])

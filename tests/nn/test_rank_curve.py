@@ -14,7 +14,7 @@ RANDOM_LABELS_AND_SCORES = st.lists(
 
 
 @given(RANDOM_LABELS_AND_SCORES.filter(lambda it: len({label for label, _ in it}) == 2))
-def test_curves_match_scikit_learn(answers):
+def test_roc_and_precision_recall_curves_match_scikit_learn(answers):
     labels, scores = map(np.array, zip(*answers, strict=True))
     curve = RankCurve.from_scores(labels, scores)
     false, found, _ = metrics.roc_curve(labels, scores, drop_intermediate=False)
@@ -25,7 +25,7 @@ def test_curves_match_scikit_learn(answers):
 
 
 @given(RANDOM_LABELS_AND_SCORES.filter(lambda it: len({label for label, _ in it}) == 2))
-def test_areas_match_scikit_learn(answers):
+def test_auroc_and_auprc_of_curves_match_scikit_learn(answers):
     labels, scores = map(np.array, zip(*answers, strict=True))
     curve = RankCurve.from_scores(labels, scores)
     assert curve.auroc == pytest.approx(metrics.roc_auc_score(labels, scores))

@@ -206,7 +206,7 @@ def test_time_first_input_gives_time_first_output():
     np.testing.assert_array_equal(state.numpy(), last.numpy())
 
 
-def test_one_sequence_needs_no_batch_axis():
+def test_a_recurrent_layer_accepts_one_sequence_without_a_batch_axis():
     layer = sl.nn.LSTM(5, 7).bind("numpy", 0)
     out, (last, cell) = layer(layer.backend.tensor(INPUT_ARRAY[0]))
     assert (out.shape, last.shape, cell.shape) == ((6, 7), (1, 7), (1, 7))
@@ -245,7 +245,7 @@ def test_dropout_between_layers_needs_a_key_in_training():
         ({"cu_seqlens": [0, 3]}, ShapeError, r"expected x \(total, in\)"),
     ],
 )
-def test_inputs_that_do_not_fit_are_rejected(options, error, message):
+def test_recurrent_layers_reject_inputs_of_the_wrong_shape(options, error, message):
     layer = sl.nn.GRU(5, 7).bind("numpy", 0)
     with pytest.raises(error, match=message):
         layer(layer.backend.tensor(INPUT_ARRAY), **options)

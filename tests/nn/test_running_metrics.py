@@ -169,12 +169,12 @@ def test_a_record_of_another_metric_is_rejected():
         nn.MCC(size=3).load_record(nn.MCC(size=2).to_record())
 
 
-def test_a_class_out_of_range_is_rejected():
+def test_running_metrics_reject_a_class_out_of_range():
     with pytest.raises(OutOfRangeError, match="from 0 to 1, got 2"):
         nn.confusion_matrix([0, 1], [0, 2], size=2)
 
 
-def test_a_changed_number_of_columns_is_rejected():
+def test_running_metrics_reject_a_changed_number_of_columns():
     metric = nn.AUROC()
     metric.update([0, 1], [0.0, 1.0])
     with pytest.raises(ShapeError, match="had the shapes"):

@@ -30,7 +30,7 @@ def test_a_length_that_is_not_an_integer_is_rejected():
         nn.LayerNorm("3")  # pyright: ignore[reportArgumentType]
 
 
-def test_zero_heads_are_rejected():
+def test_zero_attention_heads_are_rejected():
     with pytest.raises(ArgumentError, match="heads"):
         nn.SelfAttention(8, 0)
 

@@ -152,7 +152,7 @@ def test_a_summary_of_a_method_with_keywords_and_several_results():
     assert summary.to_dict()["stem"]["multiply_adds"] == 2 * 3 * 4 * 8
 
 
-def test_the_table_has_a_line_for_each_layer(capsys):
+def test_the_summary_table_has_a_line_for_each_layer(capsys):
     summary = Net().bind("numpy", RANDOM_KEY).summary(zeros(3, 4))
     summary.print()
     printed = capsys.readouterr().out

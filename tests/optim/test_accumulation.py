@@ -105,7 +105,7 @@ def test_taking_the_gradient_sum_twice_is_an_error():
         accumulator.take(model)
 
 
-def test_a_record_of_another_object_is_rejected():
+def test_an_accumulator_rejects_the_record_of_another_object():
     with pytest.raises(RecordError, match="step_count"):
         sl.optim.GradientsAccumulator().load_record(new_model().to_record())
 

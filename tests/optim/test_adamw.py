@@ -43,7 +43,7 @@ def test_adamw_steps_match_pytorch():
     np.testing.assert_allclose(ours.bias.numpy(), theirs.bias.detach(), atol=2e-6)
 
 
-def test_a_group_without_weight_decay_is_not_shrunk():
+def test_weights_of_a_parameter_group_without_weight_decay_are_not_shrunk():
     layer, optimizer = new_layer(), sl.optim.AdamW(weight_decay=1.0)
     optimizer.group("*bias", weight_decay=0.0)
     zero = {
@@ -66,12 +66,12 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit():
     assert np.array_equal(again.weight.numpy(), whole.weight.numpy())
 
 
-def test_a_record_of_another_object_is_rejected():
+def test_adamw_rejects_the_record_of_another_object():
     with pytest.raises(RecordError, match="step_count"):
         sl.optim.AdamW().load_record(new_layer().to_record())
 
 
-def test_a_record_without_a_state_is_rejected():
+def test_adamw_rejects_a_record_without_its_state():
     optimizer = sl.optim.AdamW()
     train(new_layer(), optimizer, 1)
     record = optimizer.to_record()

@@ -68,13 +68,13 @@ def test_averaging_does_not_change_the_model_or_its_buffers():
     assert model.weight.numpy().tolist() == [3.0, 3.0]
 
 
-def test_an_empty_average_raises_with_a_hint():
+def test_an_empty_weight_average_raises_with_a_hint():
     model = nn.Linear(3, 2).bind("numpy", sl.Key(0))
     with pytest.raises(RecordError, match=r"empty; call update\(model\) after each step"):
         sl.optim.WeightAverage().apply_average(model)
 
 
-def test_a_second_model_is_rejected():
+def test_a_weight_average_rejects_a_second_model():
     average = sl.optim.WeightAverage()
     average.update(nn.Linear(3, 2).bind("numpy", sl.Key(0)))
     with pytest.raises(ArgumentError, match="another model"):

@@ -88,7 +88,7 @@ def test_a_record_restores_the_loss_scale(tmp_path):
     assert (twin.value, twin.good_steps) == (8.0, 1)
 
 
-def test_a_record_of_another_kind_is_rejected():
+def test_a_loss_scale_rejects_the_record_of_another_object():
     with pytest.raises(sl.errors.RecordError, match="loss_scale"):
         sl.optim.LossScale().load_record(sl.optim.AdamW().to_record())
 

@@ -164,7 +164,7 @@ def test_an_average_for_other_paths_is_an_error():
     other.load_record(average.to_record(), keys={"*": "inner.*"}).apply_average(wrapped)
 
 
-def test_a_group_that_matches_no_path_is_rejected(step):
+def test_a_parameter_group_that_matches_no_path_is_rejected(step):
     # `Wrapped` adds the prefix only when the parameters are bound again.
     optimizer = sl.optim.SGD().group("inner.*", lr_factor=0.0)
     with pytest.raises(ArgumentError, match=r"'inner.\*' matches no parameter"):
@@ -252,7 +252,7 @@ def test_a_failed_step_is_not_counted():
 @pytest.mark.parametrize(
     "optimizer", [sl.optim.AdamW(), sl.optim.SGD(momentum=0.9)], ids=["AdamW", "SGD"]
 )
-def test_a_second_model_is_rejected_and_unchanged(step, optimizer):
+def test_a_second_model_for_an_optimiser_is_rejected_and_unchanged(step, optimizer):
     optimizer, one, other = copy.deepcopy(optimizer), new_model(), new_model(seed=1)
     run(step, one, optimizer)
     run(step, new_model(seed=2), sl.optim.AdamW())  # reuses the compiled step
@@ -273,7 +273,7 @@ def test_a_model_that_shares_a_layer_with_another_is_rejected(step):
         run(step, other, optimizer)
 
 
-def test_another_model_is_rejected_after_the_first_was_deleted(step):
+def test_an_optimiser_rejects_another_model_after_its_first_was_deleted(step):
     optimizer = sl.optim.AdamW()
     run(step, new_model(), optimizer)
     with pytest.raises(ArgumentError, match="one optimiser for each model"):

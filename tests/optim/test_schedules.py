@@ -184,6 +184,6 @@ def test_a_field_of_a_schedule_in_a_chain_is_checked():
         ),
     ],
 )
-def test_an_invalid_setting_is_rejected(make, message):
+def test_an_invalid_setting_of_a_schedule_is_rejected(make, message):
     with pytest.raises(ArgumentError, match=message):
         make()

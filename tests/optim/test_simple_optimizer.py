@@ -85,7 +85,7 @@ def test_the_state_of_a_simple_optimizer_moves_with_the_model(step, target):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
-def test_state_floats_follow_the_dtype_and_integers_do_not(step):
+def test_floats_of_an_optimiser_state_follow_the_dtype_and_integers_do_not(step):
     model, optimizer = new_model(), Traced()
     run(step, model, optimizer, 2)
     run(step, model.to("numpy", "float64"), optimizer, 1)
@@ -94,14 +94,14 @@ def test_state_floats_follow_the_dtype_and_integers_do_not(step):
     assert kinds == {"velocity": "float64", "norm": "float64", "updates": "int32"}
 
 
-def test_a_second_model_is_rejected(step):
+def test_a_simple_optimizer_rejects_a_second_model(step):
     optimizer = Traced()
     run(step, new_model(), optimizer, 1)
     with pytest.raises(ArgumentError, match="the state of another model's layers"):
         run(step, new_model(), optimizer, 1)
 
 
-def test_a_group_may_have_other_settings(step):
+def test_a_parameter_group_may_have_other_settings(step):
     grouped = Traced(0.0).group("layers.0.*", momentum=0.9, lr_factor=0.5)
     found = run(step, new_model(), grouped)
     reference = sl.optim.SGD().group("layers.0.*", momentum=0.9, lr_factor=0.5)
@@ -152,12 +152,12 @@ FRACTION_TYPED_AS_ANY: Any = 0.5
         (lambda: sl.optim.Muon(steps=FRACTION_TYPED_AS_ANY), "steps must be an integer"),
     ],
 )
-def test_an_invalid_setting_is_rejected(make, message):
+def test_an_invalid_setting_of_a_simple_optimizer_is_rejected(make, message):
     with pytest.raises(ArgumentError, match=message):
         make()
 
 
-def test_a_group_that_matches_nothing_is_rejected_with_the_paths():
+def test_the_error_for_an_empty_parameter_group_lists_the_paths():
     optimizer = Traced().group("head.*", lr_factor=0.1)
     with pytest.raises(
         ArgumentError, match=r"'head.\*' matches no parameter of the model; "
@@ -198,7 +198,7 @@ def test_a_group_that_matches_nothing_is_rejected_with_the_paths():
         ),
     ],
 )
-def test_a_wrong_result_of_a_rule_names_the_parameter(result, error, message):
+def test_the_error_for_a_wrong_update_rule_names_the_parameter(result, error, message):
     class Wrong(Traced):
         def rule(self, param, grad, state, *, lr, step):  # noqa: ARG002
             return result(param, state)
@@ -207,7 +207,7 @@ def test_a_wrong_result_of_a_rule_names_the_parameter(result, error, message):
         run(plain_step, new_model(), Wrong(), 1)
 
 
-def test_a_state_that_is_not_a_dataclass_is_rejected():
+def test_an_optimiser_state_that_is_not_a_dataclass_is_rejected():
     with pytest.raises(ArgumentError, match="State must be a dataclass of tensors"):
         type("Wrong", (Traced,), {"State": dict})
 

@@ -131,7 +131,7 @@ def test_a_failed_line_by_line_write_leaves_the_old_set(tmp_path):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_the_functions_of_bed_reader_work_under_its_name(bed):
+def test_seqloom_compat_has_the_functions_of_bed_reader(bed):
     import seqloom.compat.bed_reader as ours
 
     with ours.open_bed(bed) as opened:

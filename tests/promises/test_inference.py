@@ -249,7 +249,7 @@ def test_embeddings_can_be_half_precision_and_parquet(fasta):
     )
 
 
-def test_a_job_without_a_gpu_notes_it_once():
+def test_an_embedding_job_reports_a_missing_gpu_once():
     with sl.infer.GPUMonitor(interval=60) as monitor:
         pass
     assert len(monitor.get_summary()["notes"]) <= 1

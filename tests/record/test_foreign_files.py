@@ -610,7 +610,7 @@ EXCLUDED_FILES = {
 }
 
 
-def test_no_load_path_unpickles_or_evaluates():
+def test_no_loading_function_unpickles_or_evaluates_code():
     root = Path(sl.__file__).parent
     found = {
         str(path.relative_to(root))

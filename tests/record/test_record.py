@@ -24,7 +24,7 @@ def saved(tmp_path):
     return path
 
 
-def test_arrays_and_metadata_are_restored(saved):
+def test_a_record_file_restores_arrays_and_metadata(saved):
     again = sl.record.load(saved)
     assert again.metadata == EXAMPLE_RECORD.metadata
     assert list(again) == list(RECORD_ARRAYS)
@@ -88,7 +88,7 @@ def test_every_truncation_is_detected(saved):
             sl.record.load(saved)
 
 
-def test_a_missing_file_is_named(tmp_path):
+def test_the_error_for_a_missing_record_names_the_file(tmp_path):
     with pytest.raises(MissingFileError, match=r"none\.safetensors"):
         sl.record.load(tmp_path / "none.safetensors")
 

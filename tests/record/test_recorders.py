@@ -75,7 +75,7 @@ def test_files_are_written_by_suffix_and_read_by_content(tmp_path, recorder):
 
 @every_recorder
 @pytest.mark.parametrize("precision", DTYPE_OF_PRECISION)
-def test_a_precision_converts_float_arrays_and_no_others(recorder, precision):
+def test_saving_in_another_precision_converts_only_float_arrays(recorder, precision):
     data = recorder(precision=precision()).to_bytes(a_record())
     expected = {
         path: np.asarray(array).astype(DTYPE_OF_PRECISION[precision])
@@ -107,7 +107,7 @@ def test_a_precision_policy_selects_arrays_by_their_path(policy):
     assert kinds == ["float16", "float64", "float16", "int64"]
 
 
-def test_paths_that_no_pattern_matches_keep_their_type():
+def test_arrays_that_no_precision_pattern_matches_keep_their_dtype():
     found = Safetensors().from_bytes(
         Safetensors(precision={"norm.*": Half()}).to_bytes(a_record())
     )

@@ -132,7 +132,7 @@ def test_residuals_are_true_minus_predicted():
     assert [shown[1], *shown[3:]] == ["1.1902", "0.5000", "1.0801"]
 
 
-def test_a_sample_of_many_records_is_drawn_and_the_page_mentions_it():
+def test_a_plot_of_many_records_shows_a_sample_and_the_page_mentions_the_size():
     values = np.linspace(0, 1, 30_000)
     shown = page(scatters=(Scatter("gc", values, values**2),))
     assert "Shown: 2,000 of 30,000 records." in shown

@@ -84,7 +84,7 @@ def test_the_error_names_the_file_that_ends_first(program, paired, tmp_path):
         )
 
 
-def test_reads_of_other_fragments_are_an_error(program, paired, tmp_path):
+def test_paired_reads_of_different_fragments_are_an_error(program, paired, tmp_path):
     _, export = paired
     write(tmp_path / "1.fq", records(3, 1), 1)
     lines = write(tmp_path / "2.fq", records(3, 2), 2).read_text().replace("@r1/", "@q1/")
@@ -96,7 +96,7 @@ def test_reads_of_other_fragments_are_an_error(program, paired, tmp_path):
     )
 
 
-def test_a_single_file_for_pairs_is_an_error(program, paired, tmp_path):
+def test_a_single_file_for_read_pairs_is_an_error(program, paired, tmp_path):
     _, export = paired
     write(tmp_path / "1.fq", records(3, 1), 1)
     found = program(export, "1.fq", cwd=tmp_path)

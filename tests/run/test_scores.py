@@ -62,7 +62,7 @@ def check(program, exported, kind, path, tmp_path, threads):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("kind", ["splice", "counts", "lstm", "dilated"])
-def test_a_table_is_identical_to_that_of_predict(
+def test_a_score_table_is_identical_to_that_of_predict(
     program, exported, tmp_path, kind, threads
 ):
     path = _demo.example_path("test.fa.gz")
@@ -143,7 +143,7 @@ def test_several_files_are_scored_in_order(program, exported, tmp_path):
     assert apart.stdout.count(b"\n") == 301
 
 
-def test_standard_input_is_read(program, exported):
+def test_seqloom_run_reads_standard_input(program, exported):
     _, export = exported("splice")
     path = _demo.example_path("test.fa.gz")
     piped = program(export, "-", input=path.read_bytes())

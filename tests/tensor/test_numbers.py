@@ -293,7 +293,7 @@ def test_the_mean_loss_of_an_empty_batch_is_nan_and_its_sum_is_0(name):
 @pytest.mark.parametrize(
     "name", ["AUPRC", "AUROC", "F1", "R2", "Accuracy", "Pearson", "Spearman"]
 )
-def test_a_metric_of_no_records_is_nan(name):
+def test_a_metric_without_records_is_nan(name):
     metric = getattr(nn, name)()
     assert np.isnan(metric.compute())
     metric.update(np.zeros(0, "i8"), np.zeros(0, "f4"))

@@ -144,7 +144,7 @@ def test_the_error_names_a_folder_without_a_run(train, tmp_path):
 
 
 @pytest.mark.parametrize("runs", [[], "runs/a", ["runs/a"]])
-def test_fewer_than_two_runs_are_an_error(runs):
+def test_comparing_fewer_than_two_runs_is_an_error(runs):
     with pytest.raises(ArgumentError, match="runs must be two or more run folders"):
         sl.train.compare(runs)
 

@@ -195,7 +195,7 @@ def test_data_without_labels_are_an_error(toy, small):
         sl.train.fit(small, toy(labels=None))
 
 
-def test_a_single_class_is_an_error(toy, small):
+def test_training_with_a_single_class_is_an_error(toy, small):
     only = sl.data.Subset(toy(), [1, 3, 5])
     with pytest.raises(LabelError, match="every one of the 3 training labels is 'yes'"):
         sl.train.fit(small, only)

@@ -128,7 +128,7 @@ def test_p_values_of_three_runs_are_corrected_for_all_pairs(copy_run_with_correc
     assert "p is not corrected" in report.sections[1].note
 
 
-def test_a_run_in_memory_and_its_folder_have_the_same_test(toy, small, tmp_path):
+def test_a_run_in_memory_and_its_folder_give_equal_p_values(toy, small, tmp_path):
     part = {"test": toy(RECORD_COUNT, name="test")}
     homes = [tmp_path / name for name in ("short", "long")]
     runs = [

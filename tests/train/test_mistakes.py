@@ -107,7 +107,7 @@ def test_positions_are_printed_above_each_ten_residues(linear):
     assert letters == "ACGTAC"
 
 
-def test_without_mistakes_there_is_no_section(linear):
+def test_a_report_without_mistakes_has_no_section_about_mistakes(linear):
     data, part = score_data(linear, ["ACGTAC"], [0])
     right = Part(part.scores, part.scores.to_numpy().argmax(axis=1), {})
     assert section_of(linear, data, right, name="test", most=100) is None

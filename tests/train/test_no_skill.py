@@ -70,7 +70,7 @@ def test_a_multilabel_model_is_compared_with_constant_predictions():
     assert poor_model_warning(task, "test", part_of(task, labels, 0 * labels))
 
 
-def test_few_records_give_no_warning():
+def test_few_records_give_no_warning_about_a_model_without_skill():
     task = Regress(("y",))
     assert (
         poor_model_warning(

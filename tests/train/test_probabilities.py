@@ -77,7 +77,7 @@ def test_a_thinned_curve_follows_the_full_curve_and_has_the_same_area():
 
 
 @given(RANDOM_OUTCOMES_AND_SCORES)
-def test_bins_equal_those_of_scikit_learn(answers):
+def test_calibration_bins_equal_those_of_scikit_learn(answers):
     right, hundredths = map(np.array, zip(*answers, strict=True))
     found = Calibration.measure(right, hundredths / 100)
     share, sure = calibration_curve(right, hundredths / 100, n_bins=10, pos_label=True)

@@ -87,7 +87,7 @@ def whole(slow):
     ), listener.heard
 
 
-def test_a_run_that_still_improves_continues_and_reports_it(whole):
+def test_a_run_that_still_improves_continues_and_reports_the_extension(whole):
     run, heard = whole
     assert heard[0] == 60
     assert len(run.history) == heard[-1]

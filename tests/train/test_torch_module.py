@@ -204,7 +204,7 @@ def test_averaged_weights_are_copied_into_the_module():
     )
 
 
-def test_another_backend_is_an_error_that_names_the_argument():
+def test_another_backend_for_a_pytorch_module_is_an_error_that_names_the_argument():
     with pytest.raises(
         BackendError, match=r'computes with torch only.*give backend="torch"'
     ):

@@ -115,7 +115,9 @@ def draw(*shapes, seed=0):
     some=st.integers(1, 60),
     threads=st.sampled_from([1, 2]),
 )
-def test_rows_have_the_same_bits_alone_and_in_a_batch(count, width, first, some, threads):
+def test_dense_results_of_a_row_are_bitwise_equal_alone_and_in_a_batch(
+    count, width, first, some, threads
+):
     first = min(first, count - 1)
     x, weight, inner, outer, angles = draw(
         (count, width),

@@ -172,7 +172,9 @@ def test_backends_without_int8_kernels_compute_int8_layers_in_floats(name):
     some=st.integers(1, 60),
     threads=st.sampled_from([1, 2]),
 )
-def test_rows_have_the_same_bits_alone_and_in_a_batch(count, first, some, threads):
+def test_int8_results_of_a_row_are_bitwise_equal_alone_and_in_a_batch(
+    count, first, some, threads
+):
     rng = np.random.default_rng(count)
     x = rng.standard_normal((count, 24)).astype("f4")
     given = draw_feed_forward(rng, 24, 96)

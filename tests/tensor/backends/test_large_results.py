@@ -29,7 +29,7 @@ def test_the_memory_of_a_live_array_is_never_reused():
     assert [array.mean() for array in held] == [0, 1, 2]
 
 
-def test_the_cache_is_limited_to_one_and_a_half_times_the_peak():
+def test_the_cache_of_array_memory_is_limited_to_1_5_times_the_peak():
     blocks = BlockCache()
     for rows in range(300, 900, 7):
         blocks.fresh((rows, 700), "float32")
@@ -40,7 +40,7 @@ def test_small_arrays_are_allocated_by_numpy():
     assert BlockCache().fresh((4, 4), "float32").base is None
 
 
-def test_the_cache_can_be_emptied():
+def test_the_cache_of_array_memory_can_be_emptied():
     blocks = BlockCache()
     blocks.fresh(LARGE_SHAPE, "float32")
     blocks.drain()

@@ -32,11 +32,11 @@ def test_each_default_implementation_is_in_the_operation_table():
     assert bodies == {getattr(ArrayFunctions, name) for name in EXTENSION}
 
 
-def test_each_rule_belongs_to_an_operation():
+def test_each_gradient_rule_belongs_to_an_operation():
     assert set(RULES) <= EXTENSION | REQUIRED
 
 
-def test_each_operation_is_listed_with_the_family_of_its_default():
+def test_the_operation_table_names_the_family_of_each_default_implementation():
     assert set(OPERATIONS) == EXTENSION | REQUIRED | {"to_full_precision"}
     bodies = {name: getattr(ArrayFunctions, name, None) for name in EXTENSION | REQUIRED}
     bodies["to_full_precision"] = Backend.to_full_precision
@@ -48,7 +48,7 @@ def test_each_operation_is_listed_with_the_family_of_its_default():
 
 
 @pytest.mark.parametrize(("table", "column"), [("RULES", "rule"), ("SHAPES", "shape")])
-def test_the_table_lists_each_rule_and_each_shape_function(table, column):
+def test_the_operation_table_lists_each_gradient_rule_and_shape_function(table, column):
     written = {
         (name, family)
         for family, module in FAMILIES.items()
@@ -75,7 +75,7 @@ def is_step(name):
     return "no operation is called" not in str(caught.value)
 
 
-def test_a_misspelt_override_is_an_error_at_import():
+def test_a_misspelt_operation_of_a_backend_class_is_an_error_at_import():
     functions = {name: abs for name, line in OPERATIONS.items() if "jax" in line.overrides}
     assert check_overrides("jax", functions) is functions
     functions["sofmax"] = functions.pop("softmax")
@@ -83,7 +83,7 @@ def test_a_misspelt_override_is_an_error_at_import():
         check_overrides("jax", functions)
 
 
-def test_an_unlisted_override_is_an_error_at_import():
+def test_an_unlisted_operation_of_a_backend_class_is_an_error_at_import():
     functions = {name: abs for name, line in OPERATIONS.items() if "jax" in line.overrides}
     with pytest.raises(InternalError, match="differ in max_pool1d"):
         check_overrides("jax", {**functions, "max_pool1d": abs})

@@ -133,7 +133,7 @@ def test_dropout_keeps_the_same_values_as_jax(dtype, name):
     np.testing.assert_allclose(got, np.where(kept, x / 0.75, 0), rtol=1e-6)
 
 
-def test_the_device_functions_give_the_same_bits_on_a_cpu():
+def test_random_functions_for_devices_give_equal_bits_on_a_cpu():
     torch = pytest.importorskip("torch")
     from seqloom.tensor.backends._torch import _device_random as device
 

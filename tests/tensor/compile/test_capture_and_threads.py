@@ -48,19 +48,19 @@ def run_during_capture(function):
         thread.join()
 
 
-def test_another_thread_can_use_the_module_during_a_capture():
+def test_another_thread_can_use_the_module_while_a_step_is_captured():
     found, wanted, layer = run_during_capture(lambda layer, x: layer(x).numpy())
     assert np.array_equal(found, wanted)
     assert type(layer.weight) is sl.nn.Param
 
 
-def test_another_thread_can_copy_the_module_during_a_capture():
+def test_another_thread_can_copy_the_module_while_a_step_is_captured():
     twin, wanted, _ = run_during_capture(lambda layer, _x: copy.deepcopy(layer))
     assert np.array_equal(twin(NUMPY.tensor([[1.0, 2.0]])).numpy(), wanted)
     assert type(twin.weight) is sl.nn.Param
 
 
-def test_writes_of_another_thread_survive_a_capture():
+def test_writes_of_another_thread_while_a_step_is_captured_are_kept():
     _, _, layer = run_during_capture(lambda layer, _x: layer.bias.assign([5.0]))
     assert layer.bias.numpy().tolist() == [5]
 
@@ -98,7 +98,7 @@ def run_in_child(function):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_does_not_wait_for_a_capture_of_its_parent():
+def test_a_forked_process_does_not_wait_for_a_compilation_of_its_parent():
     free, begun = locked(), locked()
     slow, layer = slow_step(free, begun), sl.nn.Linear(2, 1).bind(NUMPY, sl.Key(0))
     thread = threading.Thread(target=slow, args=(layer, NUMPY.tensor([[1.0, 2.0]])))

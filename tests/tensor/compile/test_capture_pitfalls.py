@@ -80,7 +80,7 @@ def test_a_different_key_gives_a_different_dropout_mask():
     assert compiled.recompiles == 0
 
 
-def test_a_branch_on_a_tensor_is_an_error_that_names_the_line():
+def test_a_branch_on_a_tensor_in_a_compiled_step_is_an_error_with_its_line():
     def branching(x):
         return x if x.sum() > 0 else -x
 
@@ -123,7 +123,7 @@ def test_an_error_in_a_step_leaves_the_state_unchanged():
     assert step(model, optimizer, 1e-2, batch, RANDOM_KEY)[1].item() == eager_losses(1)[0]
 
 
-def test_a_module_that_is_not_an_argument_is_an_error():
+def test_a_module_that_is_not_an_argument_of_the_compiled_step_is_an_error():
     model = model_of("MLP", NUMPY)[0]
     with pytest.raises(CaptureError, match=r"first.weight.*argument"):
         sl.tensor.compile(lambda x: model.first(x))(batch_of("MLP", NUMPY)["x"])  # noqa: PLW0108
@@ -183,7 +183,7 @@ def test_a_new_shape_compiles_a_new_program():
     assert compiled.recompiles == 1
 
 
-def test_many_programs_cause_a_warning_with_the_reason():
+def test_compiling_many_programs_for_one_step_gives_a_warning_with_the_reason():
     compiled = sl.tensor.compile(lambda x: x * 2)
     for length in range(1, 8):
         compiled(NUMPY.tensor([1.0] * length))
@@ -270,7 +270,7 @@ def test_a_python_number_is_converted_to_the_dtype_of_the_array():
         assert compiled(NUMPY.tensor([1.5], dtype=kind), 2.0).item() == 6
 
 
-def test_gradients_can_be_arguments_and_results():
+def test_gradients_can_be_arguments_and_results_of_a_compiled_step():
     follow = sl.tensor.compile(sl.nn.value_and_grad(lambda model, x: model(x).sum()))
     move = sl.tensor.compile(lambda lr, opt, model, grads: opt.step(lr, model, grads))
     one, two = (sl.nn.Linear(2, 1).bind(NUMPY, sl.Key(0)) for _ in range(2))
@@ -320,7 +320,7 @@ def test_changing_the_training_mode_in_a_compiled_step_is_an_error():
         )
 
 
-def test_an_unsupported_argument_is_an_error():
+def test_an_unsupported_argument_of_a_compiled_step_is_an_error():
     with pytest.raises(ArgumentError, match="argument of the compiled step is a object"):
         sl.tensor.compile(lambda _x, _y: None)(NUMPY.tensor([1.0]), object())
 

@@ -28,7 +28,7 @@ def test_an_embedding_of_a_missing_row_is_an_error_that_names_it():
         compiled(weight, ids)
 
 
-def test_a_step_runs_again_after_it_failed():
+def test_a_compiled_step_can_be_called_again_after_an_error():
     compiled = sl.tensor.compile(lambda x, places: x[places] * 2)
     x = NUMPY.tensor([1.0, 2.0])
     with pytest.raises(OutOfRangeError):

@@ -30,12 +30,12 @@ UNSUPPORTED_RESULTS = {
 
 
 @pytest.mark.parametrize("step", UNSUPPORTED_RESULTS.values(), ids=UNSUPPORTED_RESULTS)
-def test_an_unsupported_result_is_an_error_at_the_first_call(step):
+def test_an_unsupported_result_of_a_compiled_step_is_an_error(step):
     with pytest.raises(CaptureError, match="return tensors, numbers"):
         compiled(step)(NUMPY.tensor([1.0]))
 
 
-def test_a_number_argument_is_returned_as_a_number():
+def test_a_compiled_step_returns_a_number_argument_as_a_number():
     compiled = sl.tensor.compile(lambda _x, rate: rate)
     found = [compiled(NUMPY.tensor([1.0]), rate) for rate in (0.5, 0.25)]
     assert found == [0.5, 0.25]
@@ -43,7 +43,7 @@ def test_a_number_argument_is_returned_as_a_number():
 
 
 @pytest.mark.parametrize("kind", [OrderedDict, lambda **d: defaultdict(list, d)])
-def test_a_returned_dict_keeps_its_class(kind):
+def test_a_dict_returned_by_a_compiled_step_keeps_its_class(kind):
     given = kind(x=NUMPY.tensor([1.0]))
     found = sl.tensor.compile(lambda named: {"is": type(named).__name__, "it": named})(
         given
@@ -90,7 +90,7 @@ def test_a_result_that_is_a_view_of_reused_memory_is_copied():
 
 
 @pytest.mark.filterwarnings("ignore:.*compiled 8 times")
-def test_the_least_recently_used_programs_are_dropped():
+def test_the_least_recently_used_compiled_programs_are_dropped():
     compiled = sl.tensor.compile(lambda x, n: x + n)
     x = NUMPY.tensor([1.0])
     for n in range(100, 200):

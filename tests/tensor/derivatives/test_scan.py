@@ -92,7 +92,7 @@ def test_a_loop_of_one_step_has_a_gradient():
     np.testing.assert_allclose(found, H.T @ np.ones((2, 3)), rtol=1e-12)
 
 
-def test_an_untracked_loop_is_not_recorded():
+def test_a_loop_over_untracked_tensors_is_not_recorded():
     def body(carry, _):
         return [AUTODIFF_LEVEL_1.add(carry[0], 1.0)], []
 

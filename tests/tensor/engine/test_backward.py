@@ -33,7 +33,7 @@ def test_backward_accepts_a_torch_tensor():
 
 
 @pytest.mark.parametrize("gradient", [1.0, np.ones(3), [[1.0, 2.0]]], ids=str)
-def test_a_gradient_of_another_shape_is_an_error(gradient):
+def test_backward_with_a_gradient_of_another_shape_is_an_error(gradient):
     with pytest.raises(ShapeError, match=r"\(2,\)"):
         squared()[1].backward(gradient)
 

@@ -96,7 +96,7 @@ def test_a_scalar_tensor_has_no_length_and_cannot_be_iterated():
 
 
 @pytest.mark.parametrize("name", ["torch", "jax"])
-def test_values_move_between_backends(name):
+def test_tensors_move_between_backends(name):
     pytest.importorskip(name)
     x = NUMPY.tensor([1.0, 2.0]).to(name)
     assert (x.backend.name, x.dtype) == (name, np.float32)
@@ -148,7 +148,7 @@ def test_tensor_reductions_equal_numpy(name, method, options):
     )
 
 
-def test_shapes_and_types_can_be_changed():
+def test_the_shape_and_the_dtype_of_a_tensor_can_be_changed():
     x = NUMPY.tensor(np.zeros((2, 3, 4), "f4"))
     assert x.permute_dims(2, 0, 1).shape == x.permute_dims((2, 0, 1)).shape == (4, 2, 3)
     assert x.reshape(4, -1).shape == x.reshape((4, 6)).shape == (4, 6)

@@ -105,7 +105,7 @@ def test_at_add_adds_each_value_of_a_repeated_index(name, key):
     )
 
 
-def test_values_are_broadcast_and_converted_to_the_tensors_dtype():
+def test_at_set_broadcasts_values_and_converts_them_to_the_tensors_dtype():
     x = NUMPY.tensor(np.zeros((2, 3), "f4"))
     found = x.at[:, 1:].set(np.array([[1], [2]]))
     assert found.dtype == np.float32
@@ -121,5 +121,5 @@ def test_gradients_of_at_set_and_at_add_reach_values_and_tensor():
     assert grads.wrt(y).tolist() == [10]
 
 
-def test_iteration_is_along_the_first_axis():
+def test_iterating_over_a_tensor_returns_its_rows():
     assert [each.tolist() for each in NUMPY.tensor([[1.0], [2.0]])] == [[1], [2]]

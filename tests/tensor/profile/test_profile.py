@@ -94,7 +94,7 @@ def test_profile_writes_a_trace_with_one_event_per_call(tmp_path):
     assert [each["ts"] for each in events] == sorted(each["ts"] for each in events)
 
 
-def test_profile_separates_threads():
+def test_profile_counts_the_calls_of_each_thread_separately():
     profile = sl.tensor.Profile(NUMPY_BACKEND)
     x = profile.tensor([1.0])
     threads = [threading.Thread(target=lambda: x + 1) for _ in range(4)]
