@@ -30,7 +30,7 @@ def test_a_full_benchmark_writes_the_page(page):
     assert "the table" in page.read_text()
 
 
-def test_the_page_shows_the_lowest_and_highest_ratios_of_a_long_table(page):
+def test_the_benchmark_page_shows_the_extreme_ratios_of_a_long_table(page):
     page.with_suffix("").mkdir()
     rows = [(f"case {number}", f"**{2.0 ** (number - 25)}**") for number in range(51)]
     _page.publish_section("demo", _page.markdown_table(["case", "ratio"], rows))
@@ -68,7 +68,7 @@ def test_a_ratio_rounded_to_zero_counts_as_half_of_the_last_digit(page):
     assert f"geometric mean of 51 cases (0.00 as 0.005) | **{mean:.2f}**" in short
 
 
-def test_the_page_shows_the_chosen_rows_of_a_table_and_the_notes_once(page):
+def test_the_benchmark_page_shows_selected_rows_and_the_notes_once(page):
     page.with_suffix("").mkdir()
     rows = _page.markdown_table(["case", "ms"], [("small", 1), ("large", 2)])
     for kind in ("one", "two"):
@@ -98,11 +98,11 @@ def test_a_comparison_contains_medians_their_ratio_and_the_larger_spread():
     ("new", "verdict"),
     [(1.02, ""), (1.04, "**slower**"), (0.98, ""), (0.96, "faster")],
 )
-def test_differences_beyond_three_percent_are_marked(new, verdict):
+def test_benchmark_differences_beyond_three_percent_are_marked(new, verdict):
     assert _compare_commits.compare_times([1.0] * 7, [new] * 7).verdict == verdict
 
 
-def test_a_ratio_within_the_spread_is_not_marked():
+def test_a_benchmark_ratio_within_the_spread_is_not_marked():
     # The spread is 0.2 / 1, so a ratio above 1.23 is marked.
     spread = [0.8, 0.9, 0.9, 1.0, 1.1, 1.1, 1.2]
     assert _compare_commits.compare_times(spread, [1.22] * 7).verdict == ""

@@ -36,7 +36,7 @@ def fail_after(_):
     raise KeyError
 
 
-def test_the_final_name_does_not_exist_before_the_block_ends(tmp_path):
+def test_a_new_file_does_not_exist_before_the_block_ends(tmp_path):
     with atomic_path(tmp_path / "a") as part:
         part.write_bytes(b"x")
         assert not (tmp_path / "a").exists()

@@ -140,7 +140,7 @@ def test_a_folder_with_results_is_not_overwritten(tmp_path):
     assert (tmp_path / RESULTS_FILE).read_text() == "an earlier run"
 
 
-TEST_SUMMARY = {
+SUMMARY_OF_GPU_TESTS = {
     "part": "tests",
     "what": "summary",
     "passed": 1,
@@ -151,13 +151,13 @@ TEST_SUMMARY = {
 }
 
 
-def test_a_summary_without_failed_tests_is_not_a_failure():
-    assert not has_failed(TEST_SUMMARY)
+def test_a_summary_of_gpu_tests_without_failures_is_not_a_failure():
+    assert not has_failed(SUMMARY_OF_GPU_TESTS)
 
 
-def test_tests_that_did_not_run_are_counted():
+def test_gpu_tests_that_did_not_run_are_counted():
     test = {"part": "tests", "what": "test_a.py::test_b", "outcome": "passed"}
-    counts, _ = make_page([test, TEST_SUMMARY], MACHINE_RESULT)
+    counts, _ = make_page([test, SUMMARY_OF_GPU_TESTS], MACHINE_RESULT)
     assert counts == (
         "Tests on the device: 1 passed, 0 skipped, 0 failed, 0 unfinished, 7 not run."
     )

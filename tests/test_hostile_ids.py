@@ -53,7 +53,7 @@ def sequences(folder):
 
 
 @pytest.mark.parametrize("write", [index, cache, embed, scores, sequences])
-def test_an_id_is_never_part_of_a_path(folder, write):
+def test_a_record_id_is_never_part_of_a_file_path(folder, write):
     before = set(folder.parent.iterdir())
     assert list(write(folder)) == HOSTILE_IDS
     assert set(folder.parent.iterdir()) == before

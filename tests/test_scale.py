@@ -33,16 +33,16 @@ def test_a_sweep_with_one_size_has_no_slope():
     assert math.isnan(growth_exponent([1], [5]))
 
 
-def test_every_operation_has_a_growing_parameter():
+def test_every_measured_operation_has_a_growing_parameter():
     assert {sweep.operation for sweep in SWEEPS} == set(MEASURED_OPERATIONS)
 
 
-def test_every_axis_has_a_growing_parameter():
+def test_every_sweep_axis_has_a_growing_parameter():
     assert {sweep.axis for sweep in SWEEPS} == GROWING_PARAMETERS
 
 
 @pytest.mark.parametrize("sweep", SWEEPS, ids=lambda sweep: sweep.name)
-def test_sizes_span_a_factor_of_1000_or_the_number_of_cores(sweep: Sweep):
+def test_sweep_sizes_span_a_factor_of_1000_or_the_number_of_cores(sweep: Sweep):
     # The numbers of cores of a machine do not span three orders of magnitude.
     assert sweep.axis == "threads" or sweep.values[-1] == 1000 * sweep.values[0]
 

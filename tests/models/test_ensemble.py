@@ -33,7 +33,7 @@ def run(tmp_path):
     return sl.train.fit(config, data[:30], data[30:], epochs=2, out=tmp_path / "run")
 
 
-def test_the_outputs_are_the_mean_of_the_outputs_of_the_members():
+def test_the_outputs_of_an_ensemble_are_the_mean_of_those_of_its_members():
     model = EnsembleConfig.of(CONFIG, 3).init("numpy", sl.Key(1)).eval()
     x = model.backend.tensor(toy_data().batch(np.arange(5))["inputs"])
     members = [member.logits(x).numpy() for member in model.members]
@@ -47,7 +47,7 @@ def test_ensemble_members_have_different_initial_weights():
     assert np.abs(one - two).max() > 1e-3
 
 
-def test_the_training_loss_is_the_mean_of_the_losses_of_the_members():
+def test_the_loss_of_an_ensemble_is_the_mean_of_the_losses_of_its_members():
     model = EnsembleConfig.of(CONFIG, 3).init("numpy", sl.Key(1)).train()
     task = sl.models.Classify(("no", "yes"))
     objective = BatchLoss(loss=task.loss, task=task, encoder=sl.encode.OneHot("dna"))

@@ -91,7 +91,7 @@ def small(tmp_path_factory):
     return folder
 
 
-def test_the_layers_have_8_bits_and_the_heads_stay_in_float32(small):
+def test_int8_esm2_has_8_bit_layers_and_float32_heads(small):
     network = ESM2.load(small, dtype="int8")
     paths = [path for path, _ in network.named(Int8Linear)]
     names = ("qkv", "out", "fc1", "fc2")

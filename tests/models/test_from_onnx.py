@@ -31,7 +31,7 @@ def classifier(path, *, length=8):
     return save(path / "net.onnx", nodes, x, weights=weights)
 
 
-def test_parameters_have_the_names_of_the_file(tmp_path):
+def test_parameters_of_an_onnx_network_have_the_names_in_the_file(tmp_path):
     net = sl.models.from_onnx(classifier(tmp_path))
     shapes = {path: it.shape for path, it in net.parameters()}
     assert shapes == {
@@ -127,7 +127,7 @@ def test_a_mask_is_passed_to_the_mask_input(tmp_path):
     assert net.logits(given["x"]).item() == pytest.approx(given["x"].sum(), rel=1e-5)
 
 
-def test_logits_of_a_file_with_further_inputs_is_an_error(tmp_path):
+def test_logits_of_an_onnx_file_with_further_inputs_is_an_error(tmp_path):
     given = {"x": floats(2, 3), "z": floats(2, 3)}
     net = sl.models.from_onnx(save(tmp_path / "a.onnx", [node("Add", "x z")], given))
     with pytest.raises(ArgumentError, match="has the inputs x, z"):
@@ -162,7 +162,7 @@ def test_a_shape_that_depends_on_values_is_an_error_that_names_the_node(tmp_path
         net(floats(2, 2))
 
 
-def test_a_node_that_cannot_be_computed_is_named(tmp_path):
+def test_the_error_names_an_onnx_node_that_cannot_be_computed(tmp_path):
     nodes = [node("MatMul", "x w", name="product")]
     weights = {"w": floats(3, 4)}
     file = save(tmp_path / "a.onnx", nodes, {"x": floats(2, 3)}, weights=weights)

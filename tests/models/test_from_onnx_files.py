@@ -77,7 +77,7 @@ def test_a_truncated_onnx_file_is_an_error(tmp_path):
             sl.models.from_onnx(path)
 
 
-def test_a_changed_byte_raises_a_seqloom_error_or_gives_numbers(tmp_path):
+def test_a_changed_byte_in_an_onnx_file_raises_an_error_or_gives_numbers(tmp_path):
     text = write_small(tmp_path).read_bytes()
     path = tmp_path / "changed.onnx"
     for place in range(len(text)):
@@ -108,18 +108,18 @@ def test_a_cycle_in_an_onnx_graph_is_an_error(tmp_path):
         sl.models.from_onnx(file)
 
 
-def test_a_value_that_is_defined_twice_is_an_error(tmp_path):
+def test_an_onnx_value_that_is_defined_twice_is_an_error(tmp_path):
     nodes = [node("Relu", "x"), node("Abs", "x")]
     with pytest.raises(FormatError, match="defines 'y' a second time"):
         sl.models.from_onnx(save(tmp_path / "a.onnx", nodes, {"x": INPUT_ARRAY}))
 
 
-def test_an_undefined_output_is_an_error(tmp_path):
+def test_an_undefined_onnx_output_is_an_error(tmp_path):
     with pytest.raises(FormatError, match="the graph's outputs reads 'z'"):
         sl.models.from_onnx(write_small(tmp_path, outputs=("z",)))
 
 
-def test_a_weight_with_fewer_numbers_than_its_shape_is_an_error(tmp_path):
+def test_an_onnx_weight_with_fewer_numbers_than_its_shape_is_an_error(tmp_path):
     def change(model):
         model.graph.initializer[0].dims[0] = 2**40
 
@@ -127,7 +127,7 @@ def test_a_weight_with_fewer_numbers_than_its_shape_is_an_error(tmp_path):
         sl.models.from_onnx(write_changed(tmp_path, change))
 
 
-def test_a_weight_with_a_negative_size_is_an_error(tmp_path):
+def test_an_onnx_weight_with_a_negative_size_is_an_error(tmp_path):
     def change(model):
         model.graph.initializer[0].dims[0] = -3
 
@@ -135,7 +135,7 @@ def test_a_weight_with_a_negative_size_is_an_error(tmp_path):
         sl.models.from_onnx(write_changed(tmp_path, change))
 
 
-def test_a_weight_of_strings_is_an_error(tmp_path):
+def test_an_onnx_weight_of_strings_is_an_error(tmp_path):
     def change(model):
         words = helper.make_tensor("w", onnx.TensorProto.STRING, [1], np.array([b"a"]))
         model.graph.initializer[0].CopyFrom(words)
@@ -179,7 +179,7 @@ def test_weights_beyond_the_end_of_their_file_are_an_error(tmp_path, facts):
         sl.models.from_onnx(file)
 
 
-def test_a_missing_weight_file_is_an_error(tmp_path):
+def test_a_missing_weight_file_of_onnx_is_an_error(tmp_path):
     file = write_changed(tmp_path, lambda it: store_externally(it, "weights.bin"))
     with pytest.raises(MissingFileError, match=r"weights\.bin: no such file"):
         sl.models.from_onnx(file)
@@ -219,7 +219,7 @@ def test_an_if_with_a_constant_condition_runs_one_branch(tmp_path):
     np.testing.assert_array_equal(net(INPUT_ARRAY[None]).numpy(), -INPUT_ARRAY[None])
 
 
-def test_functions_defined_in_a_file_are_inlined(tmp_path):
+def test_functions_defined_in_an_onnx_file_are_inlined(tmp_path):
     body = [node("Relu", "a", ("b",)), node("Neg", "b", ("c",))]
     ours = helper.make_function(
         "own", "Down", ["a"], ["c"], body, [helper.make_opsetid("", 21)]
@@ -236,7 +236,7 @@ def test_functions_defined_in_a_file_are_inlined(tmp_path):
     np.testing.assert_array_equal(found, -np.maximum(INPUT_ARRAY, 0))
 
 
-def test_constant_weights_are_parameters(tmp_path):
+def test_constant_weights_of_an_onnx_file_are_parameters(tmp_path):
     weight = numpy_helper.from_array(INPUT_ARRAY.T.copy())
     nodes = [node("Constant", "", ("w",), value=weight), node("MatMul", "x w")]
     net = sl.models.from_onnx(save(tmp_path / "a.onnx", nodes, {"x": INPUT_ARRAY}))

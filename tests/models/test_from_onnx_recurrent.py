@@ -60,14 +60,16 @@ def test_recurrent_biases_are_optional(tmp_path, operator):
 
 @pytest.mark.parametrize("operator", GATE_COUNT)
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_sequence_lengths_limit_each_record(tmp_path, operator, direction):
+def test_sequence_lengths_of_a_recurrent_onnx_node_limit_each_record(
+    tmp_path, operator, direction
+):
     lengths = {"l": np.array([6, 2, 4], np.int32)}
     compare(tmp_path, operator, "x w r b l", more=lengths, direction=direction)
 
 
 @pytest.mark.parametrize("operator", GATE_COUNT)
 @pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
-def test_initial_states_are_used(tmp_path, operator, direction):
+def test_initial_states_of_a_recurrent_onnx_node_are_used(tmp_path, operator, direction):
     count = 2 if direction == "bidirectional" else 1
     first = {
         "h0": floats(count, 3, HIDDEN_WIDTH, seed=7),

@@ -144,7 +144,7 @@ def test_an_error_in_a_corrupt_config_names_the_file(folder, change):
         sl.models.load(folder)
 
 
-def test_a_version_of_null_is_an_error_that_names_the_file(folder):
+def test_a_config_with_version_null_is_an_error_that_names_the_file(folder):
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": None}))
     with pytest.raises(ConfigError, match=r"config\.json: version must be"):

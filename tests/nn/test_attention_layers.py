@@ -193,7 +193,7 @@ ENCODER_SETTINGS = [
 
 
 @pytest.mark.parametrize(("name", "activation", "norm_first", "compiled"), ENCODER_SETTINGS)
-def test_the_encoder_matches_pytorch(name, activation, norm_first, compiled):
+def test_the_transformer_encoder_matches_pytorch(name, activation, norm_first, compiled):
     options = {"activation": activation, "norm_first": norm_first}
     theirs, ours = make_encoders(make_backend(name), **options)
     pairs = torch.tensor(np.triu(np.ones((6, 6), bool), 1))
@@ -211,7 +211,7 @@ def test_the_encoder_matches_pytorch(name, activation, norm_first, compiled):
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", JAX_PARAMETER])
-def test_the_output_of_the_encoder_matches_pytorch(name):
+def test_the_output_of_the_transformer_encoder_matches_pytorch(name):
     theirs, ours = make_encoders(make_backend(name))
     expected = theirs(torch.tensor(K), src_key_padding_mask=torch.tensor(PADDING_MASK))
     found = ours(ours.backend.tensor(K), src_key_padding_mask=PADDING_MASK)
@@ -223,7 +223,7 @@ def test_the_output_of_the_encoder_matches_pytorch(name):
     )
 
 
-def test_the_encoder_without_biases_has_the_parameters_of_pytorch():
+def test_a_transformer_encoder_without_biases_has_the_parameters_of_pytorch():
     theirs = torch.nn.TransformerEncoderLayer(8, 2, 16, bias=False)
     ours = sl.nn.TransformerEncoderLayer(8, 2, 16, bias=False)
     expected = {name: tuple(values.shape) for name, values in theirs.state_dict().items()}

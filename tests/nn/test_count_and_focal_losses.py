@@ -104,7 +104,7 @@ BACKENDS_AND_COMPILATION = [
 
 @pytest.mark.parametrize(("name", "compiled"), BACKENDS_AND_COMPILATION)
 @pytest.mark.parametrize("case", LOSS_CASES)
-def test_losses_and_gradients_equal_the_oracle(case, name, compiled):
+def test_count_and_focal_losses_equal_a_reference_implementation(case, name, compiled):
     if name != "numpy":
         pytest.importorskip(name)
     ours, oracle = LOSS_CASES[case]

@@ -179,7 +179,7 @@ def test_metrics_without_records_are_nan(measure):
     assert math.isnan(measure([], []))
 
 
-def test_infinite_scores_are_ranked():
+def test_auroc_ranks_infinite_scores():
     assert ours.auroc([0, 1, 1], [-math.inf, 0.2, math.inf]) == 1.0
 
 

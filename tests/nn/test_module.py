@@ -231,7 +231,7 @@ def test_a_config_survives_a_round_trip_through_json():
         ('{"class": "WidthConfig", "width": "x"}', "WidthConfig.width"),
     ],
 )
-def test_settings_that_do_not_fit_are_named(text, message):
+def test_the_error_names_settings_that_do_not_fit_the_module(text, message):
     with pytest.raises(ConfigError, match=message):
         sl.nn.Config.from_json(text)
 

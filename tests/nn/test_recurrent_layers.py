@@ -153,7 +153,7 @@ def test_the_recurrent_kernel_equals_the_default_implementation(reverse, dtype, 
 
 @pytest.mark.parametrize("threads", [2, 3])
 @pytest.mark.parametrize("kind", LAYER_NAMES)
-def test_the_result_is_bitwise_equal_for_any_number_of_threads(kind, threads):
+def test_recurrent_layers_are_bitwise_equal_for_any_number_of_threads(kind, threads):
     layers = []
     for count in (1, threads):
         backend = sl.tensor.backend("numpy", num_threads=count)
@@ -164,7 +164,7 @@ def test_the_result_is_bitwise_equal_for_any_number_of_threads(kind, threads):
 
 
 @pytest.mark.parametrize("kind", LAYER_NAMES)
-def test_lengths_mask_and_packing_give_equal_results(kind):
+def test_recurrent_layers_give_equal_results_for_lengths_masks_and_packing(kind):
     backend = make_backend("numpy")
     layer = getattr(sl.nn, kind)(5, 7, 2, bidirectional=True).bind(backend, 0)
     by_mask, last = layer(

@@ -92,7 +92,7 @@ def test_score_metrics_do_not_depend_on_the_split_into_batches(name, data, pairs
 
 @brief
 @given(data=st.data(), values=st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=30))
-def test_the_mean_is_rounded_once(data, values):
+def test_a_running_mean_is_rounded_once(data, values):
     metric = accumulate(data.draw, nn.Mean, (np.array(values),))
     exact = sum(map(Fraction, values), Fraction(0)) / len(values)
     assert metric.compute() == float(exact)

@@ -25,7 +25,7 @@ def test_normalized_shape_may_be_an_integer(size):
     np.testing.assert_allclose(F.rms_norm(x, size).numpy(), wanted, rtol=1e-5)
 
 
-def test_a_length_that_is_not_an_integer_is_rejected():
+def test_a_layer_rejects_a_length_that_is_not_an_integer():
     with pytest.raises(ArgumentError, match="normalized_shape"):
         nn.LayerNorm("3")  # pyright: ignore[reportArgumentType]
 

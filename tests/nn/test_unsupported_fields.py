@@ -106,7 +106,7 @@ def test_parameters_are_never_converted_to_integers(dtype):
 
 
 @pytest.mark.parametrize("made", [sl.optim.AdamW, sl.optim.SGD])
-def test_a_pattern_that_is_not_a_string_is_rejected(made):
+def test_a_path_pattern_that_is_not_a_string_is_rejected(made):
     with pytest.raises(ArgumentError, match=r"pattern must be a tuple of paths.*got 5"):
         made().group(5, weight_decay=0.0)
 

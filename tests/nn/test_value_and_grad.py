@@ -142,7 +142,7 @@ def test_each_thread_records_only_its_own_parameters():
 
 
 @pytest.mark.parametrize("kind", [list, lambda several: dict(enumerate(several))])
-def test_a_list_of_results_is_rejected(kind):
+def test_value_and_grad_rejects_a_list_of_results(kind):
     x = NUMPY.tensor(INPUT_ARRAY)
     with pytest.raises(
         sl.errors.GradientError, match=r"a (list|dict).*tuple.*\(loss, other\)"

@@ -67,7 +67,7 @@ def test_every_type_of_index_reads_the_values_of_bed_reader(bed, index):
     np.testing.assert_array_equal(open_bed(bed).read(index), expected)
 
 
-def test_missing_is_minus_127_in_int8_and_nan_in_floats(bed):
+def test_a_missing_genotype_is_minus_127_in_int8_and_nan_in_floats(bed):
     is_missing = GENOTYPES == -127
     assert np.array_equal(open_bed(bed).read(dtype="int8") == -127, is_missing)
     assert np.array_equal(np.isnan(open_bed(bed).read()), is_missing)
@@ -109,7 +109,7 @@ def test_the_twelve_properties_of_a_bed_can_be_read_replaced_or_hidden(bed):
     assert open_bed(bed, properties={"sid": own}).sid.tolist() == own
 
 
-def test_a_set_can_be_written_at_once_or_line_by_line(tmp_path):
+def test_genotype_files_can_be_written_at_once_or_line_by_line(tmp_path):
     to_bed(tmp_path / "whole.bed", GENOTYPES, properties=BED_PROPERTIES)
     with create_bed(tmp_path / "stream.bed", 13, 70, properties=BED_PROPERTIES) as writer:
         for column in GENOTYPES.T:
@@ -122,7 +122,7 @@ def test_a_set_can_be_written_at_once_or_line_by_line(tmp_path):
         np.testing.assert_array_equal(theirs.read(dtype="int8"), GENOTYPES)
 
 
-def test_a_failed_line_by_line_write_leaves_the_old_set(tmp_path):
+def test_a_failed_line_by_line_write_leaves_the_old_genotype_files(tmp_path):
     to_bed(tmp_path / "a.bed", GENOTYPES, properties=BED_PROPERTIES)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(ValueError, match="70"):  # noqa: SIM117 - the writer ends inside

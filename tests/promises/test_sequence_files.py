@@ -153,7 +153,7 @@ def test_on_error_collect_reports_skipped_records():
 
 
 @pytest.mark.parametrize("name", ["plain", "bgzip", "gzip"])
-def test_an_index_fetches_by_id_and_range(tmp_path, name):
+def test_a_fasta_index_fetches_sequences_by_id_and_range(tmp_path, name):
     (tmp_path / "a.fa").write_bytes(COMPRESSORS[name](b">a\nACGTAC\nGTAC\n>b\nTTTT\n"))
     index = sl.io.SequenceIndex(tmp_path / "a.fa")
     assert index.ids == ["a", "b"]
@@ -228,7 +228,7 @@ def test_a_dinucleotide_shuffle_keeps_dinucleotide_counts():
     assert shuffled != letters
 
 
-def test_a_rate_outside_0_to_1_is_an_error():
+def test_an_augmentation_rate_outside_0_to_1_is_an_error():
     with pytest.raises(ValueError, match="rate"):
         sl.augment.Mutate(rate=1.5)
 

@@ -269,7 +269,9 @@ def test_an_empty_tuple_in_a_pickle_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(("depth", "is_read"), [(31, True), (32, False)])
-def test_dicts_may_be_nested_up_to_the_limit(tmp_path, torch, depth, is_read):
+def test_dicts_in_a_pytorch_file_may_be_nested_up_to_the_limit(
+    tmp_path, torch, depth, is_read
+):
     tree = {"w": torch.ones(2)}
     for _ in range(depth):
         tree = {"a": tree}
@@ -297,7 +299,7 @@ def test_a_tensor_with_an_invalid_size_is_an_error(tmp_path, torch, size):
         sl.record.load(tmp_path / "y.pt")
 
 
-def test_exponentially_shared_dicts_are_an_error(tmp_path):
+def test_exponentially_shared_dicts_in_a_pytorch_file_are_an_error(tmp_path):
     shared = ["leaf"]
     for _ in range(40):
         shared = [shared, shared]
@@ -461,7 +463,7 @@ def test_an_hdf5_array_far_larger_than_its_file_is_rejected(tmp_path, h5py):
         np.asarray(sl.record.load(tmp_path / "x.h5")["w"])
 
 
-def test_an_hdf5_type_is_not_an_array(tmp_path, h5py):
+def test_a_named_hdf5_datatype_is_not_read_as_an_array(tmp_path, h5py):
     with h5py.File(tmp_path / "x.h5", "w") as root:
         root["kind"] = np.dtype("f4")
     with pytest.raises(RecordError, match="kind is a named HDF5 type"):
@@ -551,7 +553,9 @@ def test_a_folder_of_several_files_is_read_by_its_index(tmp_path, mapped):
         ([], RecordError, "has no weight_map"),
     ],
 )
-def test_an_invalid_index_is_an_error(tmp_path, files, error, message):
+def test_an_invalid_index_of_several_weight_files_is_an_error(
+    tmp_path, files, error, message
+):
     sharded(tmp_path, files)
     with pytest.raises(error, match=message):
         sl.record.load(tmp_path)

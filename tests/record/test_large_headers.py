@@ -72,7 +72,7 @@ def test_loading_cost_is_linear_in_the_number_of_arrays(tmp_path, suffix, option
     assert counts[1] < 2.1 * counts[0]
 
 
-def test_duplicate_names_are_found_in_linear_time(monkeypatch):
+def test_duplicate_array_names_are_found_in_linear_time(monkeypatch):
     looks = 0
 
     class Name(str):

@@ -54,7 +54,7 @@ def test_a_safetensors_file_of_another_program_is_read(tmp_path):
     ]
 
 
-def test_every_flipped_bit_in_the_values_is_detected(saved):
+def test_every_flipped_bit_in_the_values_of_a_record_file_is_detected(saved):
     good = saved.read_bytes()
     start = len(good) - 28
     for byte in range(start, len(good)):
@@ -63,7 +63,7 @@ def test_every_flipped_bit_in_the_values_is_detected(saved):
             [np.asarray(each) for each in sl.record.load(saved).values()]
 
 
-def test_every_flipped_bit_is_detected_or_changes_nothing(saved):
+def test_a_flipped_bit_in_a_record_file_is_detected_or_changes_nothing(saved):
     good = saved.read_bytes()
     for place in range(8 * len(good)):
         flipped = bytearray(good)
@@ -80,7 +80,7 @@ def test_every_flipped_bit_is_detected_or_changes_nothing(saved):
         )
 
 
-def test_every_truncation_is_detected(saved):
+def test_every_truncation_of_a_record_file_is_detected(saved):
     good = saved.read_bytes()
     for length in range(len(good)):
         saved.write_bytes(good[:length])

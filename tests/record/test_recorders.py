@@ -65,7 +65,7 @@ def test_a_record_is_restored_from_a_file_and_from_memory(tmp_path, recorder):
 
 
 @every_recorder
-def test_files_are_written_by_suffix_and_read_by_content(tmp_path, recorder):
+def test_record_files_are_written_by_suffix_and_read_by_content(tmp_path, recorder):
     path = tmp_path / f"model.{FILE_SUFFIXES[recorder]}"
     a_record().save(path)
     assert path.read_bytes() == recorder().to_bytes(a_record())
@@ -167,13 +167,13 @@ def test_a_precision_does_not_narrow_below_the_least_dtype(recorder):
     ),
     path=st.text(st.characters(codec="utf-8"), max_size=8),
 )
-def test_every_array_is_restored_bit_for_bit(values, path):
+def test_every_array_of_a_record_is_restored_bit_for_bit(values, path):
     for recorder in RECORDER_CLASSES:
         found = recorder().from_bytes(recorder().to_bytes(Record({path: values})))
         same(found, {path: values})
 
 
-def test_a_mapped_file_gives_read_only_views(tmp_path):
+def test_a_memory_mapped_record_gives_read_only_views(tmp_path):
     path = tmp_path / "x.safetensors"
     a_record().save(path)
     found = sl.record.load(path, mapped=True)

@@ -55,7 +55,7 @@ def test_a_model_in_half_precision_is_saved_and_read(tmp_path, name):
     np.testing.assert_array_equal(again.weight.numpy(), layer.weight.numpy())
 
 
-def test_thousands_of_arrays_are_read(tmp_path):
+def test_a_record_of_thousands_of_arrays_is_read(tmp_path):
     path = tmp_path / "many.safetensors"
     Record({f"{n}": np.full(1, n) for n in range(4000)}).save(path)
     found = sl.record.load(path)

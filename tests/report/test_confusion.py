@@ -35,7 +35,7 @@ def cells_of(confusion):
     return dict(zip((it.text for it in body.iter("title")), opacities, strict=True))
 
 
-def test_a_cell_has_a_tooltip_and_larger_fractions_are_darker():
+def test_cells_of_a_confusion_matrix_have_tooltips_and_darker_larger_fractions():
     cells = cells_of(Confusion("test", ("a<", "b"), [[9, 1], [2, 1234]]))
     assert list(cells) == [
         "a< predicted as a<: 9 (90.0 %)",
@@ -47,7 +47,7 @@ def test_a_cell_has_a_tooltip_and_larger_fractions_are_darker():
     assert right > wrong > rare > 0
 
 
-def test_with_many_classes_only_cells_with_records_are_drawn():
+def test_a_confusion_matrix_of_many_classes_draws_only_cells_with_records():
     counts = np.eye(40, dtype=int)
     counts[3, 7] = 2
     cells = cells_of(Confusion("t", [f"class-{it}" for it in range(40)], counts))

@@ -96,7 +96,7 @@ def test_the_page_shows_every_part_of_the_report(page, text):
     assert text in page
 
 
-def test_numbers_are_formatted_for_reading(page):
+def test_a_report_formats_numbers_for_reading(page):
     assert ">1,234<" in page
     assert ">0.9877<" in page
 
@@ -106,7 +106,7 @@ def test_a_report_needs_only_a_title(tmp_path):
     assert "<h1>empty</h1>" in page.read_text("utf-8")
 
 
-def test_many_classes_and_a_single_epoch_can_be_drawn(tmp_path):
+def test_a_report_of_many_classes_and_a_single_epoch_can_be_drawn(tmp_path):
     names = [f"family-{i}" for i in range(14)]
     counts = [[int(i == j) for j in range(14)] for i in range(14)]
     curve = Curve("loss", {"training": [0.5], "validation": [float("nan")]})

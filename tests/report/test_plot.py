@@ -51,7 +51,7 @@ def test_the_points_of_a_line_match_the_ticks():
     assert line.attrib["d"] == "M33 214L180.5 162.5L328 8"
 
 
-def test_ticks_are_round_numbers():
+def test_ticks_of_a_plot_are_round_numbers():
     plot = Plot("t", [Trace("", [0, 37], [0.013, 0.094], shape="points")])
     assert ticks(plot)[:5] == ["0.02", "0.04", "0.06", "0.08", "0.1"]
     assert ticks(plot)[5:10] == ["0", "10", "20", "30", "40"]
@@ -139,5 +139,5 @@ def test_a_plot_of_many_records_shows_a_sample_and_the_page_mentions_the_size():
     assert len(shown) < 200_000
 
 
-def test_an_output_without_records_is_allowed():
+def test_a_scatter_plot_without_records_is_allowed():
     assert "True and predicted values" in page(scatters=(Scatter("gc", [], []),))

@@ -129,7 +129,7 @@ def test_npz_files_of_many_records_are_complete(program, exported, tmp_path):
         (["-"], "-: standard input must be the only input"),
     ],
 )
-def test_an_invalid_argument_is_an_error_at_the_start(
+def test_seqloom_run_reports_an_invalid_argument_at_the_start(
     program, exported, fasta, tmp_path, words, said
 ):
     _, export = exported("splice")

@@ -43,7 +43,7 @@ def score(request, tmp_path_factory):
     return target
 
 
-def test_the_example_prints_the_scores_of_predict(score, exported):
+def test_the_example_program_prints_the_scores_of_predict(score, exported):
     trained, export = exported("splice")
     path = _demo.example_path("test.fa.gz")
     found = subprocess.run([score, export, path], capture_output=True, check=True)
@@ -55,7 +55,7 @@ def test_the_example_prints_the_scores_of_predict(score, exported):
     assert np.array_equal(scores, np.array(values, np.float32))
 
 
-def test_the_example_prints_errors(score, exported):
+def test_the_example_program_prints_errors(score, exported):
     _, export = exported("splice")
     found = subprocess.run([score, export, "none.fa"], capture_output=True, check=False)
     assert (found.returncode, found.stderr) == (2, b"error: none.fa: no such file\n")

@@ -101,7 +101,7 @@ def test_all_files_are_scored_as_by_predict(program, exported, tmp_path, kind, t
 
 @pytest.mark.soak
 @pytest.mark.parametrize("threads", [1, 2])
-def test_all_beds_are_scored_as_by_predict(program, tmp_path, threads):
+def test_all_bed_files_are_scored_as_by_predict(program, tmp_path, threads):
     for path in sorted((DATA_FOLDER / "plink").glob("*.bed")):
         data = sl.data.GenotypeDataset(path, labels=False)
         encoder = data.encoder.fit(data)

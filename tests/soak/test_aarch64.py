@@ -13,7 +13,7 @@ AARCH64_FOLDER = Path(os.environ.get("SEQLOOM_AARCH64", REPOSITORY / "target/aar
 AARCH64_PYTHON = AARCH64_FOLDER / "python"
 RUST_TARGET = "aarch64-unknown-linux-gnu"
 # At most 20 minutes. No test uses PyTorch, because its AArch64 wheel requires CUDA.
-TEST_FILES = {
+FILES_TO_TEST = {
     "instruction sets": ["tests/test_simd.py"],
     "parsers": ["tests/io/test_reader.py", "tests/io/test_odd_input.py"],
     "encoders": ["tests/encode/test_one_hot.py", "tests/encode/test_kmer.py"],
@@ -81,9 +81,9 @@ def test_the_wheel_trains_and_predicts_on_aarch64(python, tmp_path):
     assert out.startswith("trained two epochs")
 
 
-@pytest.mark.parametrize("subject", TEST_FILES)
+@pytest.mark.parametrize("subject", FILES_TO_TEST)
 def test_python_tests_pass_on_aarch64(python, subject):
-    assert " passed" in run(python, "-m", "pytest", "-q", *TEST_FILES[subject])
+    assert " passed" in run(python, "-m", "pytest", "-q", *FILES_TO_TEST[subject])
 
 
 def test_rust_tests_pass_on_aarch64():

@@ -17,7 +17,7 @@ SMALLER_INSTRUCTION_SETS = {"avx512": ["avx2", "portable"], "portable": []}.get(
     _native.simd(), ["portable"]
 )
 # Tests of code with SIMD kernels: parsers, encoders, and the NumPy backend.
-TEST_FILES = [
+FILES_TO_TEST = [
     f"tests/{each}"
     for each in ("io", "encode", "augment", "data", "nn", "optim", "tensor/backends")
 ] + ["tests/tensor/agreement", "tests/tensor/plan"]
@@ -44,7 +44,7 @@ def assert_passes(command, cap):
 
 @pytest.mark.parametrize("cap", SMALLER_INSTRUCTION_SETS)
 def test_python_tests_pass_with_a_smaller_instruction_set(cap):
-    assert_passes([sys.executable, "-m", "pytest", "-q", *TEST_FILES], cap)
+    assert_passes([sys.executable, "-m", "pytest", "-q", *FILES_TO_TEST], cap)
 
 
 @needs_cargo

@@ -11,13 +11,13 @@ from seqloom._rust import _native
 pytestmark = both_dtypes
 
 
-def test_an_array_with_gaps_is_an_error(dtype):
+def test_a_kernel_rejects_an_array_with_gaps_in_memory(dtype):
     x = normal((4, 6), dtype)
     with pytest.raises(ValueError, match="x: expected a C-contiguous array"):
         _native.relu(x[:, ::2], np.empty((4, 3), dtype), 1)
 
 
-def test_arrays_of_two_types_are_an_error(dtype):
+def test_a_kernel_rejects_arrays_of_two_dtypes(dtype):
     other = np.float32 if dtype == np.float64 else np.float64
     with pytest.raises(TypeError, match="out: expected float"):
         _native.relu(normal((3,), dtype), normal((3,), other), 1)

@@ -77,11 +77,11 @@ def test_each_class_is_listed_with_its_number_of_records(run):
         assert f"| {name} | {count} |" in card(run)
 
 
-def test_the_limitations_name_classes_with_few_records(run):
+def test_the_model_card_names_classes_with_few_records(run):
     assert re.search(r"few records of some classes: \d+ of no, \d+ of yes\.", card(run))
 
 
-def test_the_limitations_mention_a_missing_test_set(toy, small, tmp_path):
+def test_the_model_card_mentions_a_missing_test_set(toy, small, tmp_path):
     run = sl.train.fit(small, toy(), toy(30), epochs=1, out=tmp_path / "run")
     assert "there was no test set" in card(run)
 
@@ -126,6 +126,6 @@ def test_a_saved_run_has_a_model_card(toy, small, tmp_path):
     assert "# saved" in (tmp_path / "saved/README.md").read_text()
 
 
-def test_the_values_in_the_metadata_are_json(run):
+def test_the_values_in_the_metadata_of_a_model_card_are_json(run):
     line = next(it for it in card(run).splitlines() if it.startswith("model-index: "))
     assert json.loads(line.removeprefix("model-index: "))[0]["name"] == "splice"

@@ -43,7 +43,7 @@ def order_of(*runs):
     return sorted(runs, key=lambda run: -run.test.metrics["accuracy"])
 
 
-def test_the_table_has_the_results_of_each_run(train):
+def test_the_comparison_table_has_the_results_of_each_run(train):
     runs = order_of(train("a"), train("b", lr=0.01))
     report = sl.train.compare([run.folder for run in runs])
     columns = columns_of(report.sections[0])
@@ -97,7 +97,7 @@ def test_learning_curves_in_a_comparison_equal_the_histories_of_the_runs(train):
         np.testing.assert_allclose(trace.y, [row["valid_loss"] for row in run.history])
 
 
-def test_a_note_reports_that_runs_have_different_records(train, toy):
+def test_a_comparison_notes_that_runs_have_different_records(train, toy):
     runs = [train("a"), train("b", test=toy(25, name="other"))]
     (note, *_) = [it.note for it in sl.train.compare(runs).sections]
     assert "differ between runs" in note
@@ -169,7 +169,7 @@ def test_a_single_run_folder_is_an_error_with_advice(train):
         sl.train.compare([train("a").folder])
 
 
-def test_a_run_that_is_passed_twice_is_an_error(train):
+def test_comparing_a_run_with_itself_is_an_error(train):
     run = train("a")
     with pytest.raises(ArgumentError, match="a is given twice"):
         sl.train.compare([run, run.folder])
@@ -193,7 +193,7 @@ def test_markup_in_the_name_of_a_folder_is_escaped(train, tmp_path):
     assert "\u202e" not in text
 
 
-def test_results_are_standard_json(train):
+def test_results_of_a_comparison_are_standard_json(train):
     run = train("a")
     found = json.loads((run.folder / "results.json").read_text())
     assert found["parameters"] == run.model.number_of_parameters

@@ -151,7 +151,7 @@ def test_nothing_is_written_without_a_folder(toy, small, tmp_path):
     ],
     ids=str,
 )
-def test_an_invalid_argument_is_an_error(toy, small, tmp_path, wrong):
+def test_an_invalid_argument_of_fit_is_an_error(toy, small, tmp_path, wrong):
     with pytest.raises(ArgumentError):
         sl.train.fit(small, toy(), **as_arguments(out=tmp_path / "run", **wrong))
     assert not (tmp_path / "run").exists()

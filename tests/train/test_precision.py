@@ -149,7 +149,7 @@ def test_a_run_cannot_resume_in_another_precision(tmp_path):
         train("float32", out=tmp_path / "run", resume=True)
 
 
-def test_a_precision_that_would_be_slower_is_an_error():
+def test_a_training_precision_that_would_be_slower_is_an_error():
     with pytest.raises(sl.errors.BackendError, match="NumPy has no products of bfloat16"):
         sl.train.fit(
             Network().bind("numpy", 0),

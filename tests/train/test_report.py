@@ -23,7 +23,7 @@ def test_the_first_key_figure_is_the_test_accuracy(run):
     assert tile.note.startswith("95 % interval")
 
 
-def test_each_set_has_a_confusion_matrix(run):
+def test_the_report_has_a_confusion_matrix_for_each_set(run):
     names = [(it.name, it.total, it.correct) for it in run.report.confusions]
     right = [
         round(it.metrics["accuracy"] * it.metrics["n"]) for it in (run.test, run.valid)

@@ -18,7 +18,7 @@ def draw(count):
 
 TRAINING, NEW = draw(24), draw(16)
 # Lower case and other ids: only the sequences are compared.
-TEST_SEQUENCES = [*NEW[:8], *(letters.lower() for letters in TRAINING[:4])]
+SEQUENCES_OF_TEST_SET = [*NEW[:8], *(letters.lower() for letters in TRAINING[:4])]
 
 
 def read(sequences, name):
@@ -35,7 +35,7 @@ def fit(**options):
 
 def test_fit_counts_duplicates_and_evaluates_the_model_without_them():
     with pytest.warns(SeenRecordsWarning, match="^4 of 12 test records") as found:
-        run = fit(test=read(TEST_SEQUENCES, "q"))
+        run = fit(test=read(SEQUENCES_OF_TEST_SET, "q"))
     part = run.test
     right = part.scores.to_numpy().argmax(axis=1) == part.labels
     new, every = right[:8].mean(), right.mean()
@@ -48,14 +48,14 @@ def test_fit_counts_duplicates_and_evaluates_the_model_without_them():
 def test_evaluate_with_a_saved_model_warns_about_duplicates(tmp_path):
     fit(out=tmp_path / "run", report=False)
     with pytest.warns(SeenRecordsWarning, match="4 of 12 records") as found:
-        sl.infer.evaluate(tmp_path / "run", read(TEST_SEQUENCES, "q"))
+        sl.infer.evaluate(tmp_path / "run", read(SEQUENCES_OF_TEST_SET, "q"))
     assert found[0].filename == __file__
 
 
 def test_a_model_that_is_saved_again_keeps_its_training_hashes(tmp_path):
     fit().trained.save(tmp_path / "again")
     with pytest.warns(SeenRecordsWarning, match="4 of 12 records"):
-        sl.infer.evaluate(tmp_path / "again", read(TEST_SEQUENCES, "q"))
+        sl.infer.evaluate(tmp_path / "again", read(SEQUENCES_OF_TEST_SET, "q"))
 
 
 def test_if_all_records_are_duplicates_the_advice_is_to_use_other_records():
@@ -73,7 +73,7 @@ def test_records_that_were_not_trained_on_give_no_duplicate_warning():
 
 def test_the_report_and_the_model_card_mention_duplicates(tmp_path):
     with pytest.warns(SeenRecordsWarning):
-        fit(test=read(TEST_SEQUENCES, "q"), out=tmp_path / "run")
+        fit(test=read(SEQUENCES_OF_TEST_SET, "q"), out=tmp_path / "run")
     for name in ("report.html", "README.md"):
         text = (tmp_path / "run" / name).read_text()
         assert "4 of 12 test records duplicate training sequences" in text
@@ -109,7 +109,7 @@ def test_records_without_sequences_store_no_hashes():
     assert run.valid.known is None
 
 
-def test_the_hashes_are_stored_in_the_run_folder(tmp_path):
+def test_the_hashes_of_training_records_are_stored_in_the_run_folder(tmp_path):
     fit(out=tmp_path / "run", report=False)
     record = sl.record.load(tmp_path / "run" / "letters.safetensors")
     assert record["hashes"].shape == (24,)

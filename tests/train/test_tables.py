@@ -34,7 +34,7 @@ def test_the_most_confident_mistake_comes_first():
     assert table.rows[0][3] == pytest.approx(0.9)
 
 
-def test_ten_of_many_mistakes_are_listed():
+def test_the_report_lists_at_most_ten_mistakes():
     part = part_of(("no", "yes"), [1] * 30, np.tile([[0.7, 0.3]], (30, 1)))
     assert len(find_mistakes(Classify(("no", "yes")), part)) == 30
     assert len(list_mistakes(part, find_mistakes(Classify(("no", "yes")), part)).rows) == 10

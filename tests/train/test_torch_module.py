@@ -95,7 +95,7 @@ def test_twenty_steps_equal_those_of_a_pytorch_loop(ours, theirs):
     assert state_of(module)["norm.num_batches_tracked"] == STEPS
 
 
-def test_the_module_ends_with_the_weights_of_the_best_epoch(tmp_path):
+def test_a_trained_pytorch_module_has_the_weights_of_the_best_epoch(tmp_path):
     data, module = batches(), make()
     kept = {}
 

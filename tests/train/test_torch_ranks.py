@@ -33,7 +33,7 @@ def test_a_sum_has_the_dtype_of_its_terms(ranks, backend, dtype):
         assert found is not array
 
 
-def test_many_arrays_are_summed_in_buckets(ranks, monkeypatch):
+def test_processes_sum_many_arrays_in_buckets(ranks, monkeypatch):
     sizes = []
     reduce = torch.distributed.all_reduce
     monkeypatch.setattr(

@@ -50,7 +50,7 @@ def click(page: Page, name: str) -> None:
     page.value(f"document.getElementById({name!r}).click()")
 
 
-def test_the_example_is_scored_and_explained(page: Page):
+def test_the_web_page_scores_and_explains_its_example(page: Page):
     click(page, "score")
     page.wait(IS_SCORED_SCRIPT)
     assert "8 records" in text(page, "#status")
@@ -122,7 +122,7 @@ def test_a_record_can_be_selected_with_the_keyboard(page: Page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_fits_a_phone(address: str, tmp_path: Path, scheme: str):
+def test_the_web_page_fits_a_phone(address: str, tmp_path: Path, scheme: str):
     with Page(tmp_path / "profile", width=390, dark=scheme == "dark") as page:
         page.open(address)
         page.wait(IS_READY_SCRIPT)

@@ -23,7 +23,7 @@ def test_one_hot_has_the_default_integer_type():
     assert found.numpy().tolist() == [[1, 0, 0], [0, 0, 1]]
 
 
-def test_numbers_beyond_32_bits_are_an_error():
+def test_numbers_beyond_32_bits_are_an_error_on_jax():
     with pytest.raises(BackendError, match="no int64 unless"):
         JAX_BACKEND.tensor(np.array([2**40]))
 

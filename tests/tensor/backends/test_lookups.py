@@ -43,7 +43,7 @@ def test_indexing_equals_numpy(key, name):
 
 @everywhere
 @pytest.mark.parametrize("key", KEYS_WITHOUT_REPEATS.values(), ids=KEYS_WITHOUT_REPEATS)
-def test_integers_in_a_key_with_arrays_count_as_arrays(key, name):
+def test_integers_in_an_index_with_arrays_count_as_arrays(key, name):
     b = found(name)
     own = tuple(b.asarray(p) if isinstance(p, np.ndarray) else p for p in key)
     np.testing.assert_array_equal(
@@ -136,7 +136,7 @@ def test_an_embedding_and_its_gradient_equal_torch(name):
 
 
 @everywhere
-def test_pad_extends_and_truncates(name):
+def test_pad_extends_and_crops_arrays(name):
     b, x = found(name), INPUT_ARRAY[0]
     expected = np.pad(x, ((1, 0), (0, 2)), constant_values=-1)
     got = b.pad(b.asarray(x), ((1, 0), (0, 2)), value=-1)

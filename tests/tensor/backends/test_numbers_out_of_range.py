@@ -76,7 +76,7 @@ INTEGER_DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]
 
 @libraries
 @pytest.mark.parametrize("dtype", INTEGER_DTYPES)
-def test_a_range_outside_the_type_is_an_error(library, dtype):
+def test_arange_beyond_the_range_of_its_dtype_is_an_error(library, dtype):
     xp, limits = backend(library).array_namespace(), np.iinfo(dtype)
     low, high = int(limits.min), int(limits.max)
     assert xp.arange(high - 1, high + 1, dtype=dtype).tolist() == [high - 1, high]

@@ -59,7 +59,7 @@ def test_an_unpickled_backend_is_the_same_object(name):
 
 
 @everywhere
-def test_every_required_function_exists(name):
+def test_every_backend_has_all_required_functions(name):
     b = found(name)
     assert [each for each in b.required if not callable(getattr(b, each, None))] == []
 

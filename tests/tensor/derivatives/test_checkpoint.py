@@ -126,7 +126,7 @@ def test_checkpoint_of_an_untracked_tensor_is_not_recorded():
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
-def test_checkpoints_can_be_nested(repeats):
+def test_calls_of_checkpoint_can_be_nested(repeats):
     inner = sl.tensor.checkpoint(lambda x: x * x)
     outer = sl.tensor.checkpoint(lambda x: inner(x) * inner(x))
     x = AUTODIFF.tensor([2.0], requires_grad=True)

@@ -56,7 +56,7 @@ def test_a_custom_rule_gets_a_gradient_for_each_result():
     assert both(x)[0].backward().wrt(x).item() == 20.0
 
 
-def test_a_rule_with_too_few_gradients_is_an_error():
+def test_a_custom_gradient_rule_with_too_few_gradients_is_an_error():
     wrong = sl.tensor.custom_gradient(lambda x, y: x * y, lambda _args, _out, grad: (grad,))
     x = AUTODIFF.tensor(1.0, requires_grad=True)
     with pytest.raises(sl.errors.GradientError, match="1 gradients for 2 arguments"):

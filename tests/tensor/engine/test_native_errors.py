@@ -58,7 +58,7 @@ def test_bitwise_operations_on_floats_are_an_error(make):
         make(2) & make(2)
 
 
-def test_an_axis_beyond_the_last_is_an_error(make):
+def test_an_axis_beyond_the_last_axis_is_an_error(make):
     with pytest.raises((OutOfRangeError, ShapeError), match=r"sum\(\S*float32\[2, 3\]\)"):
         make(2, 3).sum(axis=5)
 
@@ -73,7 +73,7 @@ def test_an_allocation_beyond_all_memory_is_an_error():
         apply("tile", tensor("numpy", 1), (1 << 46,))
 
 
-def test_the_exception_of_the_library_is_the_cause(make):
+def test_a_backend_error_has_the_exception_of_the_library_as_cause(make):
     with pytest.raises(ShapeError) as caught:
         make(2) + make(3)
     assert not isinstance(caught.value.__cause__, SeqloomError)

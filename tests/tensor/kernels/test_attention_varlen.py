@@ -47,7 +47,7 @@ def test_each_packed_sequence_attends_only_to_itself(
 
 
 @pytest.mark.parametrize("bounds", [[0, 3], [1, 40], [0, 30, 20, 40], []])
-def test_bounds_that_do_not_cover_the_rows_are_an_error(bounds: list[int]) -> None:
+def test_sequence_bounds_that_do_not_cover_all_rows_are_an_error(bounds: list[int]) -> None:
     q, k, v, _ = packed([0, 40], np.float32)
     with pytest.raises((SeqloomError, ValueError), match="cu_seqlens"):
         backend("numpy").attention_varlen(

@@ -166,7 +166,7 @@ def test_a_wrong_output_shape_is_an_error_that_names_the_expected_one():
         _native.conv2d(x, weight, None, out, steps, 1, 1)
 
 
-def test_a_filter_longer_than_the_row_is_an_error():
+def test_a_convolution_filter_longer_than_the_row_is_an_error():
     x, weight = np.zeros((2, 3, 1, 4)), np.zeros((4, 3, 1, 5))
     steps, out = ((1, 1), (0, 0), (1, 1)), np.zeros((2, 4, 1, 0))
     with pytest.raises(ValueError, match="filter within the padded positions"):

@@ -44,7 +44,7 @@ def test_an_embedding_id_beyond_the_rows_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
-def test_sums_by_index_equal_torch(axis: int) -> None:
+def test_scatter_add_sums_equal_torch(axis: int) -> None:
     x, src = normal((4, 5), np.float32), normal((3, 4), np.float32, 1)
     index = np.random.default_rng(0).integers(0, 4, (2, 3))
     expected = torch.tensor(x).scatter_add(axis, torch.tensor(index), torch.tensor(src))

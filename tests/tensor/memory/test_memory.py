@@ -25,7 +25,7 @@ def _collected():
     gc.collect()
 
 
-def test_memory_counts_bytes_by_purpose():
+def test_the_memory_report_counts_bytes_by_purpose():
     before = sl.tensor.memory().by_purpose
     layer = sl.nn.Linear(256, 128, bias=False).bind("numpy", sl.Key(0))
     x = NUMPY.tensor(np.ones((4, 256), "f4"))
@@ -50,16 +50,19 @@ def test_the_memory_of_a_module_buffer_is_counted_as_buffers():
     assert sl.tensor.memory().by_purpose["buffers"] - before == 40
 
 
-def test_memory_names_lines_by_file_and_number():
+def test_the_memory_report_names_lines_by_file_and_number():
     kept = NUMPY.tensor(np.zeros(1000, "f4"))
-    line = test_memory_names_lines_by_file_and_number.__code__.co_firstlineno + 1
+    line = test_the_memory_report_names_lines_by_file_and_number.__code__.co_firstlineno + 1
     assert sl.tensor.memory().by_line[f"{__file__}:{line}"] == kept.size * 4
 
 
-def test_memory_names_the_user_line_above_layers():
+def test_the_memory_report_names_the_user_line_that_calls_a_layer():
     layer = sl.nn.Linear(4, 1000).bind("numpy", sl.Key(0))
     out = layer(NUMPY.tensor(np.zeros((1, 4), "f4")))
-    line = test_memory_names_the_user_line_above_layers.__code__.co_firstlineno + 2
+    line = (
+        test_the_memory_report_names_the_user_line_that_calls_a_layer.__code__.co_firstlineno
+        + 2
+    )
     assert sl.tensor.memory().by_line[f"{__file__}:{line}"] >= out.size * 4
 
 
@@ -97,7 +100,7 @@ def test_backward_frees_the_saved_arrays():
     assert intermediates() < before
 
 
-def test_the_report_agrees_with_tracemalloc():
+def test_the_memory_report_agrees_with_tracemalloc():
     rng = np.random.default_rng(0)
     block_cache.drain()  # blocks in the cache were allocated before tracing
     tracemalloc.start()
@@ -168,7 +171,7 @@ def test_exported_arrays_survive_a_thousand_steps_unchanged():
         assert (np.asarray(array) == value).all()
 
 
-def test_the_table_has_the_purposes_the_total_and_the_lines():
+def test_the_memory_table_has_the_purposes_the_total_and_the_lines():
     kept = NUMPY.tensor(np.zeros(10_000, "f4"))
     table = str(sl.tensor.memory())
     for name in ("parameters", "optimiser", "total", "test_memory.py"):

@@ -27,7 +27,7 @@ def lowest_free(size, taken):
 
 
 @given(RANDOM_INTERVALS)
-def test_larger_arrays_are_placed_first_at_the_lowest_free_offset(drawn):
+def test_the_memory_plan_places_larger_arrays_first_at_the_lowest_offset(drawn):
     spans, done = intervals_of(drawn), []
     needed = set_offsets(spans)
     for span in sorted(spans.values(), key=lambda span: -span.nbytes):

@@ -69,7 +69,7 @@ def test_random_fused_operations_do_not_read_reused_memory(seed):
         np.testing.assert_array_equal(one, other)
 
 
-def test_memory_is_reused_within_a_call():
+def test_a_compiled_step_reuses_memory_within_a_call():
     graph, _ = network(layers=8)
     results = sum(v.nbytes for operation in graph.operations for v in operation.outputs)
     assert NumPyProgram(graph, NUMPY).nbytes < results / 4
