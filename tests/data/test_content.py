@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqloom._ragged import Ragged
-from seqloom.data._describe import composition, describe_letters
-from seqloom.data._paths import content_digest
+from seqloom.data._describe import composition, describe_residue_counts
+from seqloom.data._paths import digest_records
 from seqloom.data._sources import is_sequence_table
 from seqloom.data.interval._spans import Spans
 from seqloom.data.label._labels import DEFAULTS
@@ -27,19 +27,19 @@ def test_composition_counts_ambiguous_and_lower_case_residues() -> None:
 def test_the_composition_line_shows_counts_and_percentages() -> None:
     counts = {"letters": 1000, "N": 20, "ambiguous": 0, "soft_masked": 5}
     line = "of 1,000 residues: N 20 (2.00 %), soft-masked 5 (0.50 %)"
-    assert describe_letters(counts) == line
+    assert describe_residue_counts(counts) == line
 
 
 def test_the_composition_line_is_empty_for_plain_residues() -> None:
     counts = {"letters": 8, "N": 0, "ambiguous": 0, "soft_masked": 0}
-    assert describe_letters(counts) == ""
+    assert describe_residue_counts(counts) == ""
 
 
 def test_the_content_digest_does_not_depend_on_batch_sizes() -> None:
     rows = [Ragged.from_list(["AC"]), Ragged.from_list(["G"])]
     both = Ragged.from_list(["AC", "G"])
     parts = [(row, row, None) for row in rows]
-    assert content_digest([(both, both, None)]) == content_digest(parts)
+    assert digest_records([(both, both, None)]) == digest_records(parts)
 
 
 def test_a_table_of_sequences_is_recognised_by_its_first_line(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_other_libraries_accept_ids_as_a_list(ids, library):
 
 
 def test_c_code_that_reads_list_memory_fails_on_undecoded_ids(ids):
-    with pytest.raises(TypeError, match="UnreadId"):
+    with pytest.raises(TypeError, match="UndecodedId"):
         msgspec.json.encode(ids)
     assert msgspec.json.encode(ids.to_list()) == b'["x","y","z"]'
     with pytest.raises(pa.ArrowInvalid, match="UnreadId"):

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader as TorchLoader, IterableDataset
 import loader_user as user
 from seqloom.augment import Compose, Mutate, ReverseComplement
 from seqloom.data import DataLoader, EpochSampler, SequenceDataset
-from seqloom.data._position import Position, epoch_of
+from seqloom.data._position import Position, stored_epoch
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError
 
@@ -32,8 +32,8 @@ def test_a_pickled_position_keeps_its_epoch():
     place = pickle.loads(  # noqa: S301 - written here
         pickle.dumps([Position(4, epoch=9)])
     )
-    assert (place[0], place[0].epoch, epoch_of(place)) == (4, 9, 9)
-    assert epoch_of([4]) is None
+    assert (place[0], place[0].epoch, stored_epoch(place)) == (4, 9, 9)
+    assert stored_epoch([4]) is None
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -328,7 +328,7 @@ def test_an_invalid_character_in_an_indexed_file_raises_at_the_batch(fasta, both
 
 
 def test_large_files_are_read_through_an_index(many, monkeypatch):
-    monkeypatch.setattr("seqloom.data._sequence_source.MEMORY_LIMIT", 100)
+    monkeypatch.setattr("seqloom.data._sequence_source.MEMORY_LIMIT_BYTES", 100)
     data = SequenceDataset(many)
     assert many.with_name("many.fa.sli").exists()
     assert data[3]["sequence"] == b"ACGGT" * 4

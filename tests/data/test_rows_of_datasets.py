@@ -3,7 +3,7 @@
 import pytest
 
 import seqloom as sl
-from seqloom.data._parts import hash_letters
+from seqloom.data._parts import hash_sequences
 from seqloom.errors import ArgumentError
 
 SEQUENCE_OF_ID = {"x": "ACGT", "y": "GGTT", "z": "CC"}
@@ -11,7 +11,7 @@ SEQUENCE_OF_ID = {"x": "ACGT", "y": "GGTT", "z": "CC"}
 
 def test_sequence_hashes_are_in_the_order_of_the_rows():
     data = sl.data.SequenceDataset(SEQUENCE_OF_ID)
-    assert [*hash_letters(data.select([2, 1, 0]))] == [*hash_letters(data)][::-1]
+    assert [*hash_sequences(data.select([2, 1, 0]))] == [*hash_sequences(data)][::-1]
 
 
 def test_a_dataset_reads_its_rows_in_the_given_order():

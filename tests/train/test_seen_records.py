@@ -88,7 +88,7 @@ def test_a_split_keeps_equal_sequences_together():
 
 
 def test_too_many_training_records_store_no_hashes(monkeypatch):
-    monkeypatch.setattr("seqloom.data._parts._MAX_RECORDS", 5)
+    monkeypatch.setattr("seqloom.data._parts._MAX_HASHED_RECORDS", 5)
     assert fit().trained.known_letters is None
 
 

@@ -106,11 +106,11 @@ def _reject_options(reading: TextOptions) -> None:
 def _summarise_table(file: str, **options: Any) -> "Summary":
     """Summarise the sequences of a table, which is read as in `seqloom train`."""
     from seqloom.data._inputs import SourceOptions
-    from seqloom.data._sources import sources_of
+    from seqloom.data._sources import read_sources
     from seqloom.io._inspect import summarise_tally
     from seqloom.io._summary import Tally
 
-    (held,) = sources_of(file, SourceOptions(**options)).held.values()
+    (held,) = read_sources(file, SourceOptions(**options)).held.values()
     tally = Tally()
     tally.add([held.batch])
     numbers = Counter(held.batch.ids)

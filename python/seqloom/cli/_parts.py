@@ -12,9 +12,9 @@ from rich.console import Console
 from seqloom.cli._options import Files, Folds, Several
 from seqloom.cli._read import CommandInputs, show_residue_counts
 from seqloom.data import Dataset, Labels, folds, split
-from seqloom.data._parts import hash_letters
-from seqloom.data.label._labels import MISSING
-from seqloom.data.label._source import labels_by_id
+from seqloom.data._parts import hash_sequences
+from seqloom.data.label._labels import MISSING_TEXTS
+from seqloom.data.label._source import read_labels_by_id
 from seqloom.data.label._table import column_position, read_frame
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.infer._kinds import Kind
@@ -214,7 +214,7 @@ def parts_of(
 
 def _duplicate_groups(whole: Dataset, parts: int) -> str | None:
     """Return groups of duplicate sequences, or None if no sequence is repeated."""
-    hashes = hash_letters(whole)
+    hashes = hash_sequences(whole)
     distinct = 0 if hashes is None else len(np.unique(hashes))
     return "sequence" if _MIN_SEQUENCES * parts <= distinct < len(whole) else None
 
@@ -265,7 +265,7 @@ def groups_of(
         return _read_groups(whole, inputs.files, column)
     id_column = labels.id_column or kind.id_column
     options = Labels(list(tables), id_column=id_column, label_column=column)
-    cells = labels_by_id(options).cells
+    cells = read_labels_by_id(options).cells
     return {name: _parse_group(group) for name, (group, *_) in cells.items()}
 
 
@@ -280,4 +280,4 @@ def _read_groups(whole: Dataset, files: Sequence[Path], column: str) -> list[Any
 
 def _parse_group(cell: Any) -> Any:
     """Convert a table cell to a group, or None if the value is missing."""
-    return None if cell in MISSING else cell
+    return None if cell in MISSING_TEXTS else cell

@@ -12,7 +12,7 @@ from rich.console import Console
 from seqloom._text import MAX_EXAMPLES
 from seqloom.cli._options import Count, Files, Flag, Texts, parse_int
 from seqloom.data import Dataset, Labels
-from seqloom.data._describe import describe_letters
+from seqloom.data._describe import describe_residue_counts
 from seqloom.errors import ArgumentError
 from seqloom.infer._kinds import Kind, kind_of_files
 from seqloom.infer._score_bar import byte_progress_bar
@@ -244,5 +244,5 @@ def _format_count(number: int, names: Sequence[str]) -> str:
 
 def show_residue_counts(console: Console, data: Dataset) -> None:
     """Print the numbers of ambiguous and soft-masked residues, unless both are 0."""
-    if text := describe_letters(data.report.get("letters", {})):
+    if text := describe_residue_counts(data.report.get("letters", {})):
         console.print(text)

@@ -9,7 +9,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.data._encoder import add_file_position
 from seqloom.data._inputs import Inputs, SourceOptions
-from seqloom.data._sources import sources_of
+from seqloom.data._sources import read_sources
 from seqloom.errors import AlphabetError, ArgumentError
 from seqloom.io._settings import check_not_stream
 from seqloom.io._summary import RESIDUES, count_residues, find_alphabet, format_counts
@@ -66,7 +66,7 @@ def guess_alphabet(
     options = SourceOptions(
         comments=comments, whitespace=whitespace, ids=ids, sequence_column=sequence_column
     )
-    sources = sources_of(paths, options)
+    sources = read_sources(paths, options)
     inputs = Inputs(sources.paths, options, sources.batches)
     counts = np.zeros(256, np.int64)
     for path in inputs.paths:
@@ -95,7 +95,7 @@ def _raise_invalid(found: AlphabetGuess, inputs: Inputs, *, total: int) -> NoRet
         f"{found.name}, like {rest:,} of {total:,} residues (exceptions: "
         f"{format_counts(strange)}); correct the file{_suggest_option(found)}"
     )
-    for path, record, name, letters in _find_records_with(inputs, "".join(strange)):
+    for path, record, name, letters in _find_records(inputs, "".join(strange)):
         position = next(i for i, it in enumerate(letters) if it.upper() in strange)
         letter = letters[position]
         error = AlphabetError("", position=position, character=letter, expected=expected)
@@ -115,7 +115,7 @@ def _suggest_option(found: AlphabetGuess) -> str:
     return ""
 
 
-def _find_records_with(inputs: Inputs, letters: str) -> Iterator[tuple[str, int, str, str]]:
+def _find_records(inputs: Inputs, letters: str) -> Iterator[tuple[str, int, str, str]]:
     """Yield file, index, id and sequence of records that contain certain characters."""
     wanted = np.frombuffer((letters + letters.lower()).encode("latin-1"), np.uint8)
     for path in inputs.paths:

@@ -17,8 +17,8 @@ from seqloom.data._encoder import (
     Extents,
     apply_augment,
     encode,
-    encoded_kind,
-    extents_of,
+    encoded_extents,
+    encoder_input_type,
     find_override,
     pad_length,
     padded_length,
@@ -26,7 +26,13 @@ from seqloom.data._encoder import (
     position_axis,
 )
 from seqloom.data._ids import Ids
-from seqloom.data._source import FetchOptions, check_columns, check_size, columns_of, ids_of
+from seqloom.data._source import (
+    FetchOptions,
+    check_row_count,
+    check_source_columns,
+    read_columns,
+    read_ids,
+)
 from seqloom.encode import Quality
 from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import AlphabetError, ArgumentError, FormatError
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
     from seqloom.data._encoder import Letters
     from seqloom.data._source import Fetched, NativeRecords, Rows, Source
 
-    NativeBatch = tuple[NDArray[np.uint8], list[int] | None, _native.Names | None]
+    NativeColumns = tuple[NDArray[np.uint8], list[int] | None, _native.Names | None]
     Batch = dict[str, Any]
 
 _BATCH_MAKER = _native.BatchMaker(REUSED_MEMORY, 0)
@@ -86,7 +92,7 @@ class BatchMaker:
             native.store,
             native.extents(self.encoder),
             columns,
-            self._explain,
+            self._add_position,
             shape,
             self.rows,
         )
@@ -117,15 +123,15 @@ class BatchMaker:
         )
         rows = positions if self.rows is None else self.rows[positions]
         fetched = self.source.fetch(rows, options)
-        columns = columns_of(self.source, rows.copy(), options.epoch)
+        columns = read_columns(self.source, rows.copy(), options.epoch)
         if self.source.is_checked:
-            self._check(fetched, columns, rows.size)
+            self._check_columns(fetched, columns, rows.size)
             columns = dict(columns)  # a copy, because the source may reuse its dict
         if self.labels is not None:
             columns["label"] = self.labels[positions]
         if isinstance(fetched, dict):
             first = next(iter(fetched))
-            ids = Ids(lambda: ids_of(self.source, rows), rows.size)
+            ids = Ids(lambda: read_ids(self.source, rows), rows.size)
             return {"id": ids, first: fetched.pop(first)} | columns | fetched
         batch: dict[str, Any] = {"id": Ids.of(fetched.ids)}
         letters = fetched.letters
@@ -133,25 +139,25 @@ class BatchMaker:
             keys = Key(self.seed, epoch).each(columns["ordinal"])
             letters = apply_augment(self.augment, letters, keys, num_threads=num_threads)
         if self.encoder is None:
-            return batch | list_letters(letters) | columns
-        encoded = self._encode(rows, fetched._replace(letters=letters), options)
+            return batch | sequence_columns(letters) | columns
+        encoded = self._encode_rows(rows, fetched._replace(letters=letters), options)
         batch["inputs"] = encoded.pop("inputs")
         return batch | columns | encoded
 
-    def _check(
+    def _check_columns(
         self, fetched: Fetched | dict[str, Any], columns: dict[str, Any], size: int
     ) -> None:
         source = self.source
-        check_columns(source, "columns", columns, size=size)
+        check_source_columns(source, "columns", columns, size=size)
         if isinstance(fetched, dict):
-            check_columns(source, "fetch", fetched, size=size)
+            check_source_columns(source, "fetch", fetched, size=size)
             return
         sequences, qualities = fetched.letters
         for part in (fetched.ids, sequences, qualities):
             if part is not None and len(part) != size:
-                check_size(source, "fetch", part, size=size)
+                check_row_count(source, "fetch", part, size=size)
 
-    def _encode(self, rows: Rows, records: Fetched, options: FetchOptions) -> Batch:
+    def _encode_rows(self, rows: Rows, records: Fetched, options: FetchOptions) -> Batch:
         """Encode sequences; the error for an invalid character reports its position."""
         try:
             return encode_columns(
@@ -164,9 +170,9 @@ class BatchMaker:
                 num_threads=options.num_threads,
             )
         except AlphabetError as error:
-            raise self._explain(rows, error, options.epoch) from None
+            raise self._add_position(rows, error, options.epoch) from None
 
-    def _explain(
+    def _add_position(
         self, rows: Rows, error: AlphabetError, epoch: int | None = None
     ) -> AlphabetError:
         """Add the file position to the error for an invalid character."""
@@ -197,7 +203,7 @@ def split_batch(batch: dict[str, Any], encoder: Any) -> list[dict[str, Any]]:
     return items
 
 
-def list_letters(letters: Letters) -> dict[str, Any]:
+def sequence_columns(letters: Letters) -> dict[str, Any]:
     """Return the columns ``sequence``, ``lengths`` and, for FASTQ, ``quality``."""
     sequences, qualities = letters
     columns: dict[str, Any] = {"sequence": sequences.to_list()}
@@ -206,7 +212,7 @@ def list_letters(letters: Letters) -> dict[str, Any]:
     return columns | {"lengths": sequences.lengths}
 
 
-def encode_part(encoder: Any, letters: Letters) -> Ragged:
+def encoder_input(encoder: Any, letters: Letters) -> Ragged:
     """Return the input of an encoder: sequences, or qualities for `Quality`."""
     sequences, qualities = letters
     if not isinstance(encoder, Quality):
@@ -230,8 +236,8 @@ def encode_columns(
     num_threads: int = 1,
 ) -> dict[str, Any]:
     """Return the encoded sequences, their lengths and, with padding, their mask."""
-    sequences = encode_part(encoder, letters)
-    lengths = extents_of(encoder, sequences)
+    sequences = encoder_input(encoder, letters)
+    lengths = encoded_extents(encoder, sequences)
     length = padded_length(lengths, lambda: names, length=length, multiple=multiple)
     inputs = encode(encoder, sequences, length=length, out=out, num_threads=num_threads)
     columns = {"inputs": inputs, "lengths": lengths}
@@ -250,7 +256,7 @@ def supports_native_batches(encoder: Any) -> bool:
     # Rust writes NumPy arrays, which cannot be bfloat16, and its record store has no
     # qualities.
     is_of_letters = (
-        encoded_kind(encoder) == SequenceEncoder.encodes
+        encoder_input_type(encoder) == SequenceEncoder.encodes
         and not isinstance(encoder, Quality)
         and encoder.dtype != "bfloat16"
     )
@@ -295,19 +301,19 @@ class NativeBatchMaker:
 
     def begin(self, maker: _native.BatchMaker, positions: Rows) -> Callable[[], Batch]:
         """Start making a batch in other threads; return a function that waits for it."""
-        plan = self._plan(positions)
+        plan = self._plan_batch(positions)
         maker.push(self._kernel, self.store, plan.rows, plan.size, not self.is_store_kept)
-        return partial(self._finish, plan, maker.pop)
+        return partial(self._finish_batch, plan, maker.pop)
 
     def make(self, positions: Rows, num_threads: int = 1) -> Batch:
         """Make a batch in this thread."""
-        plan, names = self._plan(positions), not self.is_store_kept
+        plan, names = self._plan_batch(positions), not self.is_store_kept
         arguments = self._kernel, self.store, plan.rows, plan.size, names, num_threads
-        return self._finish(plan, partial(_BATCH_MAKER.make, *arguments))
+        return self._finish_batch(plan, partial(_BATCH_MAKER.make, *arguments))
 
-    def _plan(self, positions: Rows) -> _BatchPlan:
+    def _plan_batch(self, positions: Rows) -> _BatchPlan:
         rows = positions if self.selected is None else self.selected[positions]
-        lengths = self.extents.at(rows)
+        lengths = self.extents.select_rows(rows)
         width = pad_length(
             self.extents.max_positions(lengths),
             lambda: self.store.ids(rows)[int(lengths.argmax())],
@@ -320,7 +326,7 @@ class NativeBatchMaker:
         row, size = self._rows[width]
         return _BatchPlan(positions, rows, lengths, width, row, size * rows.size)
 
-    def _finish(self, plan: _BatchPlan, make: Callable[[], NativeBatch]) -> Batch:
+    def _finish_batch(self, plan: _BatchPlan, make: Callable[[], NativeColumns]) -> Batch:
         try:
             memory, _, names = make()
         except AlphabetError as error:

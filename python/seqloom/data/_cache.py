@@ -19,7 +19,7 @@ from seqloom.data._cache_folder import CacheFolder
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import allocate_batch, padded_length, padding_mask, position_axis
 from seqloom.data._parts import has_letters
-from seqloom.data._source import Fetched, FetchOptions, Source, columns_of, fetch_letters
+from seqloom.data._source import Fetched, FetchOptions, Source, fetch_letters, read_columns
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -114,22 +114,22 @@ class CachedSource(Source):
         self._source, self._rows, self._encoder = source, rows, dataset.encoder
         self._fingerprint, self._folder = dataset.fingerprint(), folder
         self._is_encoded = _is_encoded(dataset)
-        _ = self._arrays
+        _ = self._mapped_arrays
 
     def __getstate__(self) -> dict[str, Any]:
         # Memory maps are not pickled; the unpickling process maps the files again.
-        return {name: it for name, it in self.__dict__.items() if name != "_arrays"}
+        return {name: it for name, it in self.__dict__.items() if name != "_mapped_arrays"}
 
     @cached_property
-    def _arrays(self) -> Arrays:
+    def _mapped_arrays(self) -> Arrays:
         """Memory-mapped arrays of the cache; missing files are written first."""
-        name, make = f"{_CACHE_VERSION} {self._fingerprint}", self._letters
+        name, make = f"{_CACHE_VERSION} {self._fingerprint}", self._iterate_letters
         if self._is_encoded:
             name, make = f"{name}{self._encoder.to_json()}", self._encoded_items
         key = hashlib.blake2b(name.encode(), digest_size=16)
         return self._folder.get(key.hexdigest(), make)
 
-    def _letters(self) -> Iterator[Arrays]:
+    def _iterate_letters(self) -> Iterator[Arrays]:
         """Yield sequences and, for FASTQ, qualities."""
         for start in range(0, self.size, _CHUNK_RECORDS):
             rows = self._rows[start : start + _CHUNK_RECORDS]
@@ -149,15 +149,15 @@ class CachedSource(Source):
 
     def _checked_arrays(self) -> Arrays:
         """Return the arrays; raise if their files were truncated."""
-        for array in self._arrays.values():
+        for array in self._mapped_arrays.values():
             if isinstance(array, np.memmap) and array.filename is not None:
                 check_not_truncated(array.filename, array.nbytes)
-        return self._arrays
+        return self._mapped_arrays
 
     @cached_property
-    def _starts(self) -> Rows:
+    def _offsets(self) -> Rows:
         return lengths_to_offsets(
-            np.asarray(self._arrays.get("lengths", np.empty(0, np.int64)))
+            np.asarray(self._mapped_arrays.get("lengths", np.empty(0, np.int64)))
         )
 
     def ids(self, rows: Rows) -> list[str]:
@@ -170,7 +170,7 @@ class CachedSource(Source):
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
         """Return the other columns of the records, such as ``file``."""
-        return columns_of(self._source, self._rows[rows], epoch)
+        return read_columns(self._source, self._rows[rows], epoch)
 
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
@@ -192,17 +192,17 @@ class CachedSource(Source):
         if self._is_encoded:
             if options.as_letters:
                 return self._source.fetch(self._rows[rows], options)
-            return self._inputs(rows, options)
-        arrays, starts = self._checked_arrays(), self._starts
+            return self._gather_inputs(rows, options)
+        arrays, starts = self._checked_arrays(), self._offsets
         sequences = Ragged(arrays["letters"], starts).take(rows)
         qualities = arrays.get("qualities")
         if qualities is not None:
             qualities = Ragged(qualities, starts).take(rows)
         return Fetched(self.ids(rows), (sequences, qualities))
 
-    def _inputs(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
+    def _gather_inputs(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
         encoder = self._encoder
-        sizes = self._starts[rows + 1] - self._starts[rows]
+        sizes = self._offsets[rows + 1] - self._offsets[rows]
         lengths = sizes // math.prod(encoder.shape(1, 1))
         length = padded_length(
             lengths,
@@ -213,13 +213,13 @@ class CachedSource(Source):
         shape, inputs = encoder.shape(rows.size, length), options.out
         inputs = allocate_batch(shape, encoder.dtype) if inputs is None else inputs
         is_padded = bool((lengths != length).any())
-        self._gather(rows, lengths, inputs)
+        self._gather_padded(rows, lengths, inputs)
         mask = {"mask": padding_mask(lengths, length)} if is_padded else {}
         return {"inputs": inputs, "lengths": lengths, **mask}
 
-    def _gather(self, rows: Rows, lengths: Rows, inputs: NDArray[Any]) -> None:
+    def _gather_padded(self, rows: Rows, lengths: Rows, inputs: NDArray[Any]) -> None:
         """Copy items into a batch and pad shorter items."""
-        cache, starts = self._checked_arrays()["inputs"], self._starts
+        cache, starts = self._checked_arrays()["inputs"], self._offsets
         if (lengths != inputs.shape[position_axis(self._encoder)]).any():
             inputs.fill(self._encoder.pad_value)
         channels = inputs.shape[1] if self._encoder.channels == "first" else -1

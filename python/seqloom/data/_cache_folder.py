@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 Opened = TypeVar("Opened")
 _ENTRY_FILE = "facts.json"
-_CHECKSUM_BYTES = 1 << 24
+_CHECKSUM_BLOCK_BYTES = 1 << 24
 # File modes that let only the owner read, because data may be private.
-_PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
+_PRIVATE_FILE_MODE, _PRIVATE_FOLDER_MODE = 0o600, 0o700
 # Name prefixes of unfinished and deleted entries; the owner of the lock may remove
 # these entries.
-_UNFINISHED, _DELETED = ".part-", ".gone-"
+_UNFINISHED_PREFIX, _DELETED_PREFIX = ".part-", ".gone-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,9 @@ class CacheFolder:
 
     def get(self, key: str, make: Callable[[], Chunks]) -> Arrays:
         """Open an entry of arrays; create it if it is missing or damaged."""
-        return self.entry(key, _open, lambda part: _write(part, make(), self.size_limit))
+        return self.entry(
+            key, _open_arrays, lambda part: _write_arrays(part, make(), self.size_limit)
+        )
 
     def entry(
         self,
@@ -79,35 +81,35 @@ class CacheFolder:
         if content is not None:
             return content
         try:
-            private_folder(self.path)
+            create_private_folder(self.path)
             with _lock_file(self.path / f"{key}.lock"):
                 content = _open_entry(self.path / key, opened)
-                return self._make(key, opened, write) if content is None else content
+                return self._write_entry(key, opened, write) if content is None else content
         except FileError:
             raise
         except OSError as error:
             raise FileError(f"{self.path}: cannot cache: {error}") from error
 
-    def _make(
+    def _write_entry(
         self,
         key: str,
         opened: Callable[[Path], Opened | None],
         write: Callable[[Path], None],
     ) -> Opened:
         """Write an entry; the caller holds its lock."""
-        for abandoned in self.path.glob(f"{_UNFINISHED}{key}-*"):
+        for abandoned in self.path.glob(f"{_UNFINISHED_PREFIX}{key}-*"):
             shutil.rmtree(abandoned, ignore_errors=True)
-        part = self.path / f"{_UNFINISHED}{key}-{secrets.token_hex(4)}"
+        part = self.path / f"{_UNFINISHED_PREFIX}{key}-{secrets.token_hex(4)}"
         try:
-            part.mkdir(_PRIVATE_FOLDER)
+            part.mkdir(_PRIVATE_FOLDER_MODE)
             write(part)
             with delay_signals():
-                self._remove(self.path / key)
+                self._remove_entry(self.path / key)
                 part.rename(self.path / key)
         finally:
             with delay_signals():
                 shutil.rmtree(part, ignore_errors=True)
-        self._limit(key)
+        self._remove_oldest(key)
         content = _open_entry(self.path / key, opened)
         if content is None:
             raise FileError(
@@ -115,22 +117,22 @@ class CacheFolder:
             )
         return content
 
-    def _limit(self, key: str) -> None:
+    def _remove_oldest(self, key: str) -> None:
         """Remove the least recently used entries, except the newest entry."""
         if self.size_limit is None:
             return
         with _lock_file(self.path / "limit.lock"):
-            entries = sorted(self.path.glob(f"*/{_ENTRY_FILE}"), key=_last_use)
+            entries = sorted(self.path.glob(f"*/{_ENTRY_FILE}"), key=_last_use_time)
             sizes = {facts.parent: _entry_size(facts.parent) for facts in entries}
             excess = sum(sizes.values()) - self.size_limit
             for entry, size in sizes.items():
                 if excess > 0 and entry.name != key and not entry.name.startswith("."):
-                    self._remove(entry)
+                    self._remove_entry(entry)
                     excess -= size
 
-    def _remove(self, entry: Path) -> None:
+    def _remove_entry(self, entry: Path) -> None:
         """Remove an entry: rename its folder atomically, then delete its files."""
-        deleted = self.path / f"{_DELETED}{secrets.token_hex(4)}"
+        deleted = self.path / f"{_DELETED_PREFIX}{secrets.token_hex(4)}"
         with suppress(FileNotFoundError):
             entry.rename(deleted)
         if deleted.is_symlink():
@@ -138,7 +140,7 @@ class CacheFolder:
         shutil.rmtree(deleted, ignore_errors=True)
 
 
-def _open(entry: Path) -> Arrays | None:
+def _open_arrays(entry: Path) -> Arrays | None:
     """Return the arrays of an entry; None if a file is missing or changed."""
     try:
         facts = read_metadata(entry)
@@ -152,23 +154,23 @@ def _map_file(path: Path, about: dict[str, Any]) -> NDArray[Any] | None:
     kind, size = np.dtype(about["dtype"]), int(about["size"])
     if kind.hasobject or path.stat().st_size != size * kind.itemsize:
         return None
-    if _checksum(path) != about["crc32"]:
+    if _file_checksum(path) != about["crc32"]:
         return None
     if not size:
         return np.empty(0, kind)
     return np.memmap(path, kind, mode="r", shape=(size,))
 
 
-def _checksum(path: Path) -> int:
+def _file_checksum(path: Path) -> int:
     """Return the CRC-32 of a file; raise if the file cannot be read."""
     crc = 0
     with path.open("rb") as file:
-        while block := file.read(_CHECKSUM_BYTES):
+        while block := file.read(_CHECKSUM_BLOCK_BYTES):
             crc = zlib.crc32(block, crc)
     return crc
 
 
-def _write(folder: Path, chunks: Chunks, limit: int | None) -> None:
+def _write_arrays(folder: Path, chunks: Chunks, limit: int | None) -> None:
     """Write arrays chunk by chunk, then their dtypes, sizes and checksums."""
     facts: dict[str, dict[str, Any]] = {}
     total = 0
@@ -191,14 +193,14 @@ def _write(folder: Path, chunks: Chunks, limit: int | None) -> None:
     finish_entry(folder, facts)
 
 
-def private_folder(path: Path) -> None:
+def create_private_folder(path: Path) -> None:
     """Create a folder, and missing parents, that only the owner can read.
 
     The permissions of existing folders do not change.
     """
     for folder in (*reversed(path.parents), path):
         if not folder.exists():
-            folder.mkdir(_PRIVATE_FOLDER, exist_ok=True)
+            folder.mkdir(_PRIVATE_FOLDER_MODE, exist_ok=True)
 
 
 def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
@@ -232,7 +234,7 @@ def invalidate_entry(entry: Path) -> None:
 def _sync_private_file(path: Path) -> None:
     """Flush a file to the disk and make it readable by its owner only."""
     fsync(path)
-    path.chmod(_PRIVATE)
+    path.chmod(_PRIVATE_FILE_MODE)
 
 
 def _open_entry(entry: Path, opened: Callable[[Path], Opened | None]) -> Opened | None:
@@ -240,7 +242,7 @@ def _open_entry(entry: Path, opened: Callable[[Path], Opened | None]) -> Opened 
     return None if entry.is_symlink() else opened(entry)
 
 
-def _last_use(facts: Path) -> float:
+def _last_use_time(facts: Path) -> float:
     with suppress(FileNotFoundError):
         return facts.stat().st_mtime
     return 0.0
@@ -257,7 +259,7 @@ def _lock_file(path: Path) -> Generator[None]:
     """Lock a file; the system releases the lock when the process ends."""
     # Do not follow links, because in a shared folder another user may have created a
     # link with the name of the lock.
-    handle = open_handle(path, os.O_CREAT | os.O_RDWR | NOFOLLOW, _PRIVATE)
+    handle = open_handle(path, os.O_CREAT | os.O_RDWR | NOFOLLOW, _PRIVATE_FILE_MODE)
     try:
         lock_file(handle)
         yield

@@ -11,11 +11,11 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom._threads import supports_threads
-from seqloom.data._batch import BatchMaker, encode_part, split_batch
-from seqloom.data._describe import class_counts, composition, dataset_html, describe
+from seqloom.data._batch import BatchMaker, encoder_input, split_batch
+from seqloom.data._describe import class_counts, composition, dataset_html, describe_items
 from seqloom.data._frame import mask_by_id
-from seqloom.data._position import Epoch, epoch_of, position, positions
-from seqloom.data._source import ids_of, iterate_letters, lengths_of, selects_all_rows
+from seqloom.data._position import Epoch, as_index, as_indices, stored_epoch
+from seqloom.data._source import iterate_letters, read_ids, read_lengths, selects_all_rows
 from seqloom.data.label._labels import LabelColumn
 from seqloom.errors import ArgumentError
 
@@ -111,19 +111,19 @@ class Dataset:
         # Counted on first access; subsets share the report of the whole dataset.
         if "letters" not in self._report and self.source.counts_letters:
             letters = iterate_letters(self.source, self.whole.rows, self.encoder)
-            parts = (encode_part(self.encoder, part) for part in letters)
+            parts = (encoder_input(self.encoder, part) for part in letters)
             self._report["letters"] = composition(parts, self.encoder)
         return self._report
 
     @property
     def ids(self) -> list[str]:
         """The id of each record, computed on access."""
-        return ids_of(self.source, self.rows)
+        return read_ids(self.source, self.rows)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """The length of each record, without a final ``*`` that the encoder drops."""
-        return lengths_of(self.source, self.rows, self.encoder)
+        return read_lengths(self.source, self.rows, self.encoder)
 
     @property
     def class_counts(self) -> dict[str, int]:
@@ -134,7 +134,7 @@ class Dataset:
         return self.rows.size
 
     def __str__(self) -> str:
-        return describe(
+        return describe_items(
             self.lengths, self.labels, task=self.task, classes=self.classes, noun=self.noun
         )
 
@@ -146,7 +146,7 @@ class Dataset:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         # All items use the same epoch, even if another epoch is set during the
         # iteration.
-        epoch, rows = self._current(None), np.arange(len(self))
+        epoch, rows = self._current_epoch(None), np.arange(len(self))
         starts = range(0, rows.size, _ITEMS_PER_READ)
         return chain.from_iterable(
             self.items_at(rows[start : start + _ITEMS_PER_READ], epoch) for start in starts
@@ -159,10 +159,10 @@ class Dataset:
     def __getitem__(self, index: int | slice) -> dict[str, Any] | Dataset:
         if isinstance(index, slice):
             return self.select(np.arange(len(self))[index])
-        return self.items_at(np.array([position(index, len(self))]), epoch_of(index))[0]
+        return self.items_at(np.array([as_index(index, len(self))]), stored_epoch(index))[0]
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
-        return self.items_at(positions(indices, len(self)), epoch_of(indices))
+        return self.items_at(as_indices(indices, len(self)), stored_epoch(indices))
 
     def __add__(self, other: Any) -> Dataset:
         """Concatenate two subsets of the same dataset."""
@@ -189,7 +189,7 @@ class Dataset:
             OutOfRangeError: An index is out of range.
         """
         indices = mask_by_id("indices", indices, lambda: self.ids)
-        rows = positions(indices, len(self))
+        rows = as_indices(indices, len(self))
         part = copy.copy(self)
         vars(part).update(
             _whole=self.whole,
@@ -241,7 +241,7 @@ class Dataset:
 
     def ids_of(self, indices: ArrayLike) -> list[str]:
         """List the ids of the records at the given indices, or where a mask is True."""
-        return ids_of(self.source, self.rows[positions(indices, len(self))])
+        return read_ids(self.source, self.rows[as_indices(indices, len(self))])
 
     def group(self, name: str) -> list[Any]:
         """Return a column with one value per record, such as the groups of a split.
@@ -307,9 +307,9 @@ class Dataset:
             ((2, 4, 4), [1.0, 1.0, 0.0, 0.0])
         """
         threads = 1 if num_threads is None else num_threads
-        return self._maker().make(
-            positions(indices, len(self)),
-            self._current(epoch),
+        return self._batch_maker().make(
+            as_indices(indices, len(self)),
+            self._current_epoch(epoch),
             length=None if length is None else as_integer("length", length),
             multiple=as_integer("multiple", multiple, least=1),
             out=out,
@@ -318,11 +318,13 @@ class Dataset:
 
     def to_numpy(self) -> dict[str, Any]:
         """Return a single batch with all records in order."""
-        return self._maker().make(np.arange(len(self)), self._current(None))
+        return self._batch_maker().make(np.arange(len(self)), self._current_epoch(None))
 
     def items_at(self, indices: Rows, epoch: int | None = None) -> list[dict[str, Any]]:
         """Return the items at indices that have been checked."""
-        return split_batch(self._maker().make(indices, self._current(epoch)), self.encoder)
+        return split_batch(
+            self._batch_maker().make(indices, self._current_epoch(epoch)), self.encoder
+        )
 
     def plain(self) -> Dataset:
         """Return the dataset without augmentation and jitter."""
@@ -365,7 +367,7 @@ class Dataset:
         self._epoch = self._epoch or Epoch()
         self._epoch.set(epoch)
 
-    def _current(self, epoch: int | None) -> int:
+    def _current_epoch(self, epoch: int | None) -> int:
         if epoch is not None:
             return as_integer("epoch", epoch)
         return 0 if self._epoch is None else self._epoch.get()
@@ -393,13 +395,13 @@ class Dataset:
     @property
     def supports_native_batches(self) -> bool:
         """True if Rust can make the batches, without calling Python code."""
-        return self._maker().is_native
+        return self._batch_maker().is_native
 
     def native_batches(self, **shape: Any) -> NativeBatchMaker:
         """Return an object that makes padded batches in Rust."""
-        return self._maker().native(**shape)
+        return self._batch_maker().native(**shape)
 
-    def _maker(self) -> BatchMaker:
+    def _batch_maker(self) -> BatchMaker:
         """Return a `BatchMaker` with the current encoder, augmentation and seed."""
         rows, jitter = None if self._has_all_rows else self.rows, self.jitter
         return BatchMaker(

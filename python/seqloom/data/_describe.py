@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from seqloom._ragged import Ragged
 
-_MAX_ITEMS = 10
+_MAX_CLASSES = 10
 # The code for any residue, followed by the other ambiguity codes.
 _AMBIGUITY_CODES = {"protein": ("X", "BZJ")}
 _NUCLEOTIDE_CODES = ("N", "RYSWKMBDHV")
 _CATEGORY_NAMES = {"ambiguous": "other ambiguous", "soft_masked": "soft-masked"}
 
 
-def describe(
+def describe_items(
     lengths: NDArray[np.int64],
     labels: Any,
     *,
@@ -42,10 +42,10 @@ def describe(
     return f"{head}; {printable(tail)}" if tail else head
 
 
-def as_html(name: str, text: str, paths: tuple[str, ...]) -> str:
+def description_html(name: str, text: str, paths: tuple[str, ...]) -> str:
     """Return a dataset as HTML for a notebook: its description and its files."""
-    files = [html.escape(path) for path in paths[:_MAX_ITEMS]]
-    rest = [f"and {len(paths) - _MAX_ITEMS:,} more"] if len(paths) > _MAX_ITEMS else []
+    files = [html.escape(path) for path in paths[:_MAX_CLASSES]]
+    rest = [f"and {len(paths) - _MAX_CLASSES:,} more"] if len(paths) > _MAX_CLASSES else []
     rows = (("content", html.escape(text)), ("files", "<br>".join([*files, *rest])))
     cells = "".join(f"<tr><th>{head}</th><td>{cell}</td></tr>" for head, cell in rows)
     return f"<table><caption>{html.escape(name)}</caption>{cells}</table>"
@@ -60,7 +60,7 @@ class DescribedDataset(Protocol):
 
 def dataset_html(dataset: DescribedDataset) -> str:
     """Return a dataset as HTML for a notebook."""
-    return as_html(dataset.title, str(dataset), dataset.paths)
+    return description_html(dataset.title, str(dataset), dataset.paths)
 
 
 def class_counts(labels: Any, task: str | None, classes: tuple[str, ...]) -> dict[str, int]:
@@ -86,8 +86,8 @@ def _describe_labels(labels: Any, task: str, classes: tuple[str, ...]) -> str:
     else:
         counts = class_counts(labels, task, classes)
         parts = [f"{name} {n:,}" for name, n in counts.items()]
-    rest = len(parts) - _MAX_ITEMS
-    return ", ".join(parts[:_MAX_ITEMS]) + (f" and {rest:,} more" if rest > 0 else "")
+    rest = len(parts) - _MAX_CLASSES
+    return ", ".join(parts[:_MAX_CLASSES]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def composition(parts: Iterable[Ragged], encoder: Any) -> dict[str, int]:
@@ -108,7 +108,7 @@ def _count_codes(counts: NDArray[np.int64], codes: str) -> int:
     return int(counts[list((codes + codes.lower()).encode())].sum())
 
 
-def describe_letters(counts: dict[str, int]) -> str:
+def describe_residue_counts(counts: dict[str, int]) -> str:
     """Return the counts of ambiguous and masked residues as text."""
     total = counts.get("letters", 0)
     parts = [

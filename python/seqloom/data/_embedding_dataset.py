@@ -12,7 +12,7 @@ import numpy as np
 from seqloom._arguments import quote
 from seqloom._config import JsonConfig
 from seqloom.data._dataset import Dataset
-from seqloom.data._frame import key_text
+from seqloom.data._frame import format_id
 from seqloom.data._source import FetchOptions, Source
 from seqloom.data.label._labels import DEFAULTS, Labels
 from seqloom.data.label._record_labels import join_labels
@@ -51,9 +51,9 @@ class EmbeddingSource(Source):
     def fetch(self, rows: Rows, options: FetchOptions) -> dict[str, Any]:
         """Return the embeddings as an array ``inputs`` of shape ``(records, features)``."""
         del options
-        return {"inputs": self._features(rows)}
+        return {"inputs": self._read_features(rows)}
 
-    def _features(self, rows: Rows) -> NDArray[Any]:
+    def _read_features(self, rows: Rows) -> NDArray[Any]:
         """Read embeddings as an array of shape ``(records, features)``."""
         width, layer = self._encoder.width, self._encoder.layer
         ordinals = self.columns(rows, None)["ordinal"].tolist()
@@ -78,7 +78,7 @@ class EmbeddingSource(Source):
         yield repr((labels.task, labels.classes)).encode()
         yield repr((encoder, self.ids(rows))).encode()
         for row in rows:
-            yield self._features(np.array([row])).tobytes()
+            yield self._read_features(np.array([row])).tobytes()
         yield labels.to_bytes()
 
 
@@ -116,7 +116,7 @@ def EmbeddingDataset(
         >>> len(data), data.classes, data.batch([1, 2])["inputs"].shape
         (3, ('no', 'yes'), (2, 8))
     """
-    rows = embedded_rows_of(embeddings)
+    rows = open_embedded_rows(embeddings)
     encoder = make_embedding_encoder(rows, layer)
     labels = Labels.of(labels, DEFAULTS, old, maker=EmbeddingDataset)
     labels.check_unsupported("coding", of="GenotypeDataset")
@@ -198,7 +198,7 @@ class RowsInMemory:
     """Embeddings from a dict, numbered in the order of the dict."""
 
     def __init__(self, rows: Mapping[Any, Any]) -> None:
-        self.ids = list(map(key_text, rows))
+        self.ids = list(map(format_id, rows))
         self._rows = [np.asarray(row) for row in rows.values()]
         self.ordinals = np.arange(len(self.ids))
         self.lengths = np.ones(len(self.ids), np.int64)
@@ -209,7 +209,7 @@ class RowsInMemory:
         return self._rows[record]
 
 
-def embedded_rows_of(embeddings: Any) -> EmbeddedRows:
+def open_embedded_rows(embeddings: Any) -> EmbeddedRows:
     """Return the embeddings of an open folder or of a dict."""
     if isinstance(embeddings, Mapping) and embeddings:
         return RowsInMemory(cast("Mapping[Any, Any]", embeddings))

@@ -67,7 +67,7 @@ class ValidatingEncoder(Protocol):
         ...
 
 
-def encoded_kind(encoder: Any) -> str:
+def encoder_input_type(encoder: Any) -> str:
     """Return the input type of a built-in encoder; an empty string for custom encoders."""
     return encoder.encodes if isinstance(encoder, JsonConfig) else ""
 
@@ -102,7 +102,7 @@ def check_augment(augment: Any, encoder: Any) -> Any:
             "augment must be an augmentation of sl.augment, or a function of "
             f"residues and key (and quality=, for FASTQ), got {augment!r}"
         )
-    if augment is not None and not _takes_letters_and_key(augment):
+    if augment is not None and not _accepts_residues_and_key(augment):
         raise ArgumentError(
             f"augment must accept residues and a key, but {augment!r} does not: "
             "write it as lambda sequence, key: ..."
@@ -134,7 +134,7 @@ def _check_for_protein(augment: Any) -> None:
         )
 
 
-def _takes_letters_and_key(augment: Any) -> bool:
+def _accepts_residues_and_key(augment: Any) -> bool:
     """Return whether a function accepts residues and a key; True without a signature."""
     try:
         signature = inspect.signature(augment)
@@ -177,7 +177,7 @@ def may_drop_residues(encoder: Any) -> bool:
     return bool(getattr(encoder, "leaves_out", False))
 
 
-def extents_of(encoder: Any, sequences: Ragged) -> NDArray[np.int64]:
+def encoded_extents(encoder: Any, sequences: Ragged) -> NDArray[np.int64]:
     """Return the number of encoded positions per sequence, without a dropped ``*``."""
     count = getattr(encoder, "extents", None)
     return (
@@ -202,7 +202,7 @@ class Extents:
         is_equal = positions.size and (positions == positions[0]).all()
         return cls(int(positions[0]) if is_equal else positions)
 
-    def at(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def select_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of positions of each selected sequence."""
         if isinstance(self.each, int):
             # np.empty and fill take a third of the time of np.full.
@@ -269,11 +269,11 @@ def encode(
     if out is not None:
         options["out"] = out
     if find_override(kind) == "__call__":
-        return _encode_each(encoder, letters, length=length, out=out)
+        return _encode_one_by_one(encoder, letters, length=length, out=out)
     return encoder.batch(letters, **options)
 
 
-def _encode_each(encoder: Any, letters: Ragged, *, length: int, out: Any) -> Any:
+def _encode_one_by_one(encoder: Any, letters: Ragged, *, length: int, out: Any) -> Any:
     """Encode sequences one by one, because a subclass overrides ``__call__``."""
     inputs, _ = prepare_output(encoder.shape(len(letters), length), encoder.dtype, out)
     inputs[...] = encoder.pad_value
@@ -315,17 +315,17 @@ def _augment_each(augment: Any, letters: Letters, keys: NDArray[np.uint32]) -> L
     record_keys = [Key.from_json(words) for words in keys.tolist()]
     rows = sequences.to_list()
     if qualities is None:
-        changed_rows = [_as_letters(augment, it) for it in map(augment, rows, record_keys)]
+        changed_rows = [_as_residues(augment, it) for it in map(augment, rows, record_keys)]
         return Ragged.from_list(changed_rows), None
     pairs = [
-        _as_letters_and_quality(augment, augment(row, key, quality=quality))
+        _as_residues_and_quality(augment, augment(row, key, quality=quality))
         for row, key, quality in zip(rows, record_keys, qualities.to_list(), strict=True)
     ]
     changed, changed_qualities = zip(*pairs, strict=True) if pairs else ((), ())
     return Ragged.from_list(changed), Ragged.from_list(changed_qualities)
 
 
-def _as_letters(augment: Any, given: Any) -> Any:
+def _as_residues(augment: Any, given: Any) -> Any:
     """Return the result of a custom augmentation; raise if it is not bytes."""
     is_bytes = isinstance(given, (bytes, bytearray, memoryview))
     if not is_bytes and getattr(getattr(given, "dtype", None), "itemsize", 0) != 1:
@@ -334,10 +334,10 @@ def _as_letters(augment: Any, given: Any) -> Any:
     return given  # pyright: ignore[reportUnknownVariableType]
 
 
-def _as_letters_and_quality(augment: Any, given: Any) -> tuple[Any, Any]:
+def _as_residues_and_quality(augment: Any, given: Any) -> tuple[Any, Any]:
     """Return residues and qualities; raise unless both have the same length."""
     both: list[Any] = list(given) if isinstance(given, (tuple, list)) else []  # pyright: ignore[reportUnknownArgumentType]
-    pair = [_as_letters(augment, it) for it in both] if len(both) == 2 else []  # noqa: PLR2004 - a pair
+    pair = [_as_residues(augment, it) for it in both] if len(both) == 2 else []  # noqa: PLR2004 - a pair
     if len({len(it) for it in pair}) != 1:
         raise ArgumentError(
             "augment must return the same number of residues and qualities for FASTQ, but "
@@ -356,7 +356,7 @@ def add_file_position(
     if augmented:
         where += f", residue {error.position} after augmentation"
     else:
-        line, byte = _line_and_byte(path, record, error.position or 0)
+        line, byte = _find_line(path, record, error.position or 0)
         where += (
             f", residue {error.position}"
             if line is None
@@ -368,7 +368,7 @@ def add_file_position(
     return found
 
 
-def _line_and_byte(path: str, record: int, position: int) -> tuple[int | None, int | None]:
+def _find_line(path: str, record: int, position: int) -> tuple[int | None, int | None]:
     """Return line and byte of a residue in its file; None for an unreadable file."""
     if not Path(path).is_file():
         return None, None
@@ -380,7 +380,7 @@ def _line_and_byte(path: str, record: int, position: int) -> tuple[int | None, i
 
 def find_invalid_sequence(encoder: Any, letters: Ragged) -> int | None:
     """Return the index of the first sequence with an invalid character, or None."""
-    if encoded_kind(encoder) == SequenceEncoder.encodes:
+    if encoder_input_type(encoder) == SequenceEncoder.encodes:
         return encoder.find_invalid_sequence(letters)
     data = letters.data
     met = np.flatnonzero(_native.count_letters(data)).astype(np.uint8)

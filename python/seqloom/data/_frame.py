@@ -13,7 +13,7 @@ from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._records import decode_header
 
 _MAX_LISTED_IDS = 3
-_MAX_SHOWN = 80
+_MAX_CHARACTERS = 80
 _BOOLEAN_DTYPES = {"bool", "boolean", "bool[pyarrow]"}
 _LIST_METHODS = ("to_pylist", "to_list", "tolist")
 
@@ -35,9 +35,9 @@ class Frame:
             columns: dict[Any, Any] = dict(table)  # pyright: ignore[reportUnknownArgumentType]
             if not columns or not all(map(is_column, columns.values())):
                 return None
-            _check_indexes(columns)
+            _check_equal_indexes(columns)
             return cls(what, list(map(str, columns)), columns)
-        names = _column_names_of(table)
+        names = _list_column_names(table)
         has_rows = hasattr(table, "__len__") and hasattr(table, "__getitem__")
         if isinstance(table, type) or not has_rows or names is None or callable(names):
             return None
@@ -50,10 +50,10 @@ class Frame:
             raise LabelError(f"{self.what}: two columns are named {name!r}; rename one")
         # Data frames may have numbers as column names.
         is_dict = isinstance(self.table, Mapping)
-        keys: Any = self.table if is_dict else _column_names_of(self.table)
+        keys: Any = self.table if is_dict else _list_column_names(self.table)
         column = self.table[next((key for key in keys if str(key) == name), name)]
         has_type = not isinstance(self.features, Mapping) or hasattr(column, "features")
-        return values_of(column, None if has_type else self.features.get(name))  # pyright: ignore[reportUnknownMemberType]
+        return to_values(column, None if has_type else self.features.get(name))  # pyright: ignore[reportUnknownMemberType]
 
     def index(self) -> list[Any] | None:
         """Return the index of the rows, or None for the default index."""
@@ -68,8 +68,8 @@ class Frame:
         return self.index() if id_column in {"id", str(name)} else None
 
 
-def _check_indexes(columns: dict[Any, Any]) -> None:
-    series = {name: it for name, it in columns.items() if has_index(it)}
+def _check_equal_indexes(columns: dict[Any, Any]) -> None:
+    series = {name: it for name, it in columns.items() if is_pandas(it)}
     for name, it in series.items():
         first = next(iter(series))
         if not it.index.equals(series[first].index):
@@ -80,7 +80,7 @@ def _check_indexes(columns: dict[Any, Any]) -> None:
             )
 
 
-def _column_names_of(table: Any) -> Any:
+def _list_column_names(table: Any) -> Any:
     """Return the names of the columns of an object; None if it has no columns."""
     return getattr(table, "column_names", getattr(table, "columns", None))
 
@@ -93,7 +93,7 @@ def is_column(value: Any) -> bool:
     return isinstance(value, Sequence) or (has_axis and not isinstance(value, Mapping))
 
 
-def values_of(column: Any, feature: Any = None) -> list[Any]:
+def to_values(column: Any, feature: Any = None) -> list[Any]:
     """Return the values of an array, a series or another column as a list."""
     name = next((it for it in _LIST_METHODS if hasattr(column, it)), None)
     values: list[Any] = list(column) if name is None else getattr(column, name)()
@@ -107,13 +107,13 @@ def values_of(column: Any, feature: Any = None) -> list[Any]:
 
 def frame_index(table: Any) -> list[Any] | None:
     """Return the index of a pandas series or data frame; None for the default index."""
-    if not has_index(table):
+    if not is_pandas(table):
         return None
     # A RangeIndex may contain ids, because pandas uses it for evenly spaced integers.
-    return None if is_default_index(table.index) else values_of(table.index)
+    return None if is_default_index(table.index) else to_values(table.index)
 
 
-def key_text(key: Any) -> str:
+def format_id(key: Any) -> str:
     """Return an id as text; a float such as 7.0 becomes 7."""
     if isinstance(key, bytes):
         return decode_header(key)
@@ -121,7 +121,7 @@ def key_text(key: Any) -> str:
     return str(int(key) if is_whole else key)
 
 
-def has_index(table: Any) -> bool:
+def is_pandas(table: Any) -> bool:
     """Return whether a value is a pandas series or data frame."""
     index = getattr(table, "index", None)
     return index is not None and not callable(index)
@@ -132,9 +132,9 @@ def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
     is_dict = isinstance(values, Mapping)
     if not is_dict and (table := Frame.of(values)) and len(table.names) > 1:
         raise ArgumentError(
-            f"{name} must be one value for each record, got {table.what} with the columns "
-            f"{', '.join(map(repr, table.names))[:_MAX_SHOWN]}: pass dict(zip(table[id], "
-            "table[value])) with the names of two columns"
+            f"{name} must be one value for each record, got {table.what} with the "
+            f"columns {', '.join(map(repr, table.names))[:_MAX_CHARACTERS]}: pass "
+            "dict(zip(table[id], table[value])) with the names of two columns"
         )
     keys: list[Any] | None = list(values) if is_dict else frame_index(values)  # pyright: ignore[reportUnknownArgumentType]
     if keys is None:
@@ -161,9 +161,9 @@ def _order_by_ids(name: str, values: Any, keys: list[Any], *, ids: list[str]) ->
     """Return the values of a dict or an indexed series in the order of the ids."""
     is_dict = isinstance(values, Mapping)
     in_order = f"if the values are in record order, pass {name}.to_numpy()"
-    texts = list(map(key_text, keys))
+    texts = list(map(format_id, keys))
     series: Any = values.values() if is_dict else values  # pyright: ignore[reportUnknownVariableType]
-    column = values_of(series.iloc[:, 0] if getattr(series, "ndim", 1) > 1 else series)
+    column = to_values(series.iloc[:, 0] if getattr(series, "ndim", 1) > 1 else series)
     if texts == ids:
         return column
     by_id = dict(zip(texts, column, strict=True))

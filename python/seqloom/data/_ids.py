@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from seqloom._ragged import Ragged
 
 
-def ids_of(headers: Ragged) -> list[str]:
+def headers_to_ids(headers: Ragged) -> list[str]:
     """Return the ids: the text of each header up to the first blank."""
     return _native.header_ids(headers.data, headers.offsets)
 
 
-class UnreadId:
+class UndecodedId:
     """Placeholder for the elements of an `Ids` list before the ids are decoded.
 
     C code that reads the memory of a list directly fails on this placeholder, instead of
@@ -27,7 +27,7 @@ class UnreadId:
     """
 
 
-_UNREAD_ID: Any = UnreadId()
+_UNDECODED_ID: Any = UndecodedId()
 
 
 class Ids(list[str]):
@@ -68,7 +68,7 @@ class Ids(list[str]):
                     "names is a function, so count must be the number of its ids; got None"
                 )
             if count:  # decoded on first access
-                super().append(_UNREAD_ID)
+                super().append(_UNDECODED_ID)
                 self._make = names
         elif isinstance(names, str) or not hasattr(names, "__iter__"):
             raise ArgumentError(f"names must be a list of ids, got {quote(names)}")

@@ -11,7 +11,7 @@ import numpy as np
 from seqloom._arguments import as_pattern, quote
 from seqloom._ragged import Ragged, lengths_to_offsets
 from seqloom._text import get_match_text
-from seqloom.data.label._labels import is_nothing
+from seqloom.data.label._labels import is_missing
 from seqloom.data.label._table import check_column, column_position
 from seqloom.errors import FormatError
 from seqloom.io import SequenceBatch, open_sequences
@@ -29,11 +29,16 @@ if TYPE_CHECKING:
 # Limits of a batch, so that it remains in the CPU cache while it is copied.
 _BATCH_RECORDS = 1 << 13
 _BATCH_BYTES = 4 << 20
-_BLANKS = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
+_IS_BLANK = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
 # Valid characters of sequences: printable ASCII except ">".
 _IS_RESIDUE = np.isin(np.arange(256), [byte for byte in range(33, 127) if byte != ord(">")])
 _Array: Any = np.ndarray
-_PRESET = {"quality": "phred33", "comments": "error", "whitespace": "error", "ids": "error"}
+_DEFAULTS = {
+    "quality": "phred33",
+    "comments": "error",
+    "whitespace": "error",
+    "ids": "error",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +57,7 @@ class SourceOptions(TextOptions):
     id_from_header: str | re.Pattern[str] | None = None
 
     def __post_init__(self) -> None:
-        for name in _PRESET:
+        for name in _DEFAULTS:
             check_choice(name, getattr(self, name))
         check_column("sequence_column", self.sequence_column)
         check_column("id_column", self.id_column)
@@ -60,15 +65,15 @@ class SourceOptions(TextOptions):
             as_pattern("id_from_header", self.id_from_header)
 
     @property
-    def of_files(self) -> dict[str, Any]:
+    def file_options(self) -> dict[str, Any]:
         """The arguments of ``open_sequences`` that differ from the defaults."""
-        options = {name: getattr(self, name) for name in _PRESET}
-        return {name: it for name, it in options.items() if it != _PRESET[name]}
+        options = {name: getattr(self, name) for name in _DEFAULTS}
+        return {name: it for name, it in options.items() if it != _DEFAULTS[name]}
 
     @property
     def leaves_out(self) -> bool:
         """True if the options change records, so that a file index does not apply."""
-        is_changed = bool(self.of_files.keys() & {"comments", "whitespace", "ids"})
+        is_changed = bool(self.file_options.keys() & {"comments", "whitespace", "ids"})
         return is_changed or self.id_from_header is not None
 
     def rename(
@@ -128,7 +133,7 @@ class Inputs:
             if path in self.held:
                 batches = iter([self.held[path]])
             else:
-                options = self.reading.of_files
+                options = self.reading.file_options
                 opened = cast("SequenceReader", open_sequences(path, **options))
                 reader = stack.enter_context(opened)
                 batches = reader.batches(_BATCH_RECORDS, max_bytes=_BATCH_BYTES)
@@ -140,21 +145,19 @@ class Inputs:
                 start += len(batch)
 
 
-def letters_of_rows(
-    name: str, ids: list[str], rows: list[Any], *, whitespace: str
-) -> Ragged:
+def join_rows(name: str, ids: list[str], rows: list[Any], *, whitespace: str) -> Ragged:
     """Join sequences; raise if a value is not a sequence or has invalid characters."""
     parts: list[bytes] = []
     for i, row in enumerate(rows):
-        part = _as_bytes(row)
+        part = _row_to_bytes(row)
         if part is None:
-            found = "a missing value; remove the record" if is_nothing(row) else quote(row)
+            found = "a missing value; remove the record" if is_missing(row) else quote(row)
             message = f"{name}: record {i} ({ids[i]}): expected a sequence, found {found}"
             raise FormatError(message, path=name, record=i)
         parts.append(part)
     letters = Ragged.from_list(parts)
     if whitespace == "strip":
-        letters = _remove_characters(letters, _BLANKS[letters.data])
+        letters = _remove_characters(letters, _IS_BLANK[letters.data])
     is_invalid = ~_IS_RESIDUE[letters.data]
     if is_invalid.any():
         at = int(is_invalid.argmax())
@@ -164,14 +167,14 @@ def letters_of_rows(
         raise FormatError(
             f"{name}: record {record} ({ids[record]}), position "
             f"{at - int(letters.offsets[record])}: expected a residue, found "
-            f"{bytes([byte])!r}{hint if _BLANKS[byte] else ''}",
+            f"{bytes([byte])!r}{hint if _IS_BLANK[byte] else ''}",
             path=name,
             record=record,
         )
     return letters
 
 
-def _as_bytes(row: Any) -> bytes | None:
+def _row_to_bytes(row: Any) -> bytes | None:
     """Return a string, bytes or Biopython sequence as bytes; None for other values."""
     text = str(row) if type(row).__name__ in {"Seq", "MutableSeq"} else row
     if isinstance(text, str):

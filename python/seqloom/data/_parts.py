@@ -12,10 +12,10 @@ from seqloom._arguments import as_bool, as_seed, check_has_length
 from seqloom._key import Key
 from seqloom._text import join_first_names
 from seqloom.data._dataset import Dataset
-from seqloom.data._frame import key_text, values_by_id
+from seqloom.data._frame import format_id, values_by_id
 from seqloom.data._position import permutation
 from seqloom.data._source import fetch_letters, iterate_letters
-from seqloom.data.label._labels import is_nothing
+from seqloom.data.label._labels import is_missing
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Groups = ArrayLike | Mapping[str, Any]
 
 # Larger datasets are not checked for duplicates, which would take minutes and memory.
-_MAX_RECORDS = 1 << 20
+_MAX_HASHED_RECORDS = 1 << 20
 _MAX_HASHED_RESIDUES = 1 << 30
 _MAX_SHOWN_SHARES = 5
 
@@ -72,7 +72,7 @@ def check_dataset(dataset: Any) -> None:
         )
 
 
-def sequences_of(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
+def read_sequences(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
     """Return sequences before augmentation; None if the records are not sequences."""
     if not has_letters(examples):
         return None
@@ -80,11 +80,11 @@ def sequences_of(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
     return sequences.to_list()
 
 
-def hash_letters(examples: Any) -> NDArray[np.uint64] | None:
+def hash_sequences(examples: Any) -> NDArray[np.uint64] | None:
     """Hash each sequence in upper case; None if there are no sequences, or too many."""
     if not has_letters(examples):
         return None
-    if len(examples) > _MAX_RECORDS or examples.lengths.sum() > _MAX_HASHED_RESIDUES:
+    if len(examples) > _MAX_HASHED_RECORDS or examples.lengths.sum() > _MAX_HASHED_RESIDUES:
         return None
     parts = iterate_letters(examples.source, examples.rows, examples.encoder)
     digests = [
@@ -150,7 +150,7 @@ def split(
     stratify = as_bool("stratify", stratify)
     parts = _assign_records(dataset, shares, groups, stratify=stratify, seed=seed)
     rows = [np.flatnonzero(parts == i) for i in range(len(shares))]
-    dataset = _fit_to_rows(dataset, rows[0])
+    dataset = _select_training_rows(dataset, rows[0])
     plain = dataset.plain()
     return tuple((plain if i else dataset).select(part) for i, part in enumerate(rows))
 
@@ -198,14 +198,14 @@ def folds(
     stratify = as_bool("stratify", stratify)
     parts = _assign_records(dataset, [1 / k] * k, groups, stratify=stratify, seed=seed)
     rows = [(np.flatnonzero(parts != i), np.flatnonzero(parts == i)) for i in range(k)]
-    wholes = [_fit_to_rows(dataset, train) for train, _ in rows]
+    wholes = [_select_training_rows(dataset, train) for train, _ in rows]
     return [
         (whole.select(train), whole.plain().select(valid))
         for whole, (train, valid) in zip(wholes, rows, strict=True)
     ]
 
 
-def _fit_to_rows(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
+def _select_training_rows(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
     source = dataset.source.fitted(dataset.rows[rows])
     return dataset if source is dataset.source else dataset.replace(source=source)
 
@@ -239,7 +239,7 @@ def _assign_records(
     if groups is None:
         parts = _assign_by_class(classes, shares, key)
     else:
-        parts = assign_groups(group_numbers(dataset, groups), classes, shares, key=key)
+        parts = assign_groups(number_groups(dataset, groups), classes, shares, key=key)
     sizes = np.bincount(parts, minlength=len(shares))
     if not sizes.all():
         shown = join_first_names([f"{share:.3g}" for share in shares], _MAX_SHOWN_SHARES)
@@ -284,7 +284,7 @@ def _round_shares(n: int, shares: Iterable[float]) -> list[int]:
     return sizes
 
 
-def group_numbers(
+def number_groups(
     dataset: Dataset, groups: ArrayLike | Mapping[str, Any]
 ) -> NDArray[np.int64]:
     """Return the group number of each record."""
@@ -298,13 +298,13 @@ def group_numbers(
             f"got shape {names.shape}"
         )
     listed: list[Any] = names.tolist()
-    missing = [row for row, name in enumerate(listed) if is_nothing(name) or name == ""]
+    missing = [row for row, name in enumerate(listed) if is_missing(name) or name == ""]
     if missing:
         raise ArgumentError(
             f"groups has no group for {len(missing):,} of {len(listed):,} records: "
             f"{dataset.ids[missing[0]]!r}, ...; add a group for each, such as its id"
         )
-    return np.unique(list(map(key_text, names)), return_inverse=True)[1]
+    return np.unique(list(map(format_id, names)), return_inverse=True)[1]
 
 
 def assign_groups(

@@ -18,7 +18,7 @@ from seqloom.io._settings import check_not_stream
 if TYPE_CHECKING:
     from seqloom._ragged import Ragged
 
-    Columns = tuple[Ragged, Ragged, Ragged | None]
+    RecordColumns = tuple[Ragged, Ragged, Ragged | None]
     from collections.abc import Generator
 
 _HASHED_BYTES = 1 << 16  # number of bytes that are hashed at each end of a file
@@ -56,7 +56,7 @@ def _expand_pattern(path_or_pattern: Any) -> list[str]:
     return matches
 
 
-def content_digest(parts: Iterable[Columns]) -> bytes:
+def digest_records(parts: Iterable[RecordColumns]) -> bytes:
     """Return a hash of the ids, sequences and qualities of records."""
     import hashlib  # imported late: loads OpenSSL, which is rarely needed
 
@@ -70,7 +70,7 @@ def content_digest(parts: Iterable[Columns]) -> bytes:
     return hashlib.blake2b(whole, digest_size=16).digest()
 
 
-def file_digest(path: str) -> str:
+def digest_file(path: str) -> str:
     """Return a hash of a file's size, first bytes and last bytes."""
     check_not_stream(path)
     import hashlib  # imported late: loads OpenSSL

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 STATE_FORMAT = 1
-_EVEN_RANKS = ("pad", "drop", "error")
+_EVEN_CHOICES = ("pad", "drop", "error")
 
 
 def check_state(state: Any, identity: dict[str, Any], *, owner: str = "loader") -> None:
@@ -76,29 +76,29 @@ class Position(int):
         return new
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _position, (int(self), self.epoch)
+        return _unpickle_position, (int(self), self.epoch)
 
 
-def _position(number: int, epoch: int) -> Position:
+def _unpickle_position(number: int, epoch: int) -> Position:
     return Position(number, epoch=epoch)
 
 
-def positions_in(epoch: int, numbers: Iterable[int]) -> list[Position]:
+def with_epoch(epoch: int, numbers: Iterable[int]) -> list[Position]:
     """Return indices as `Position` objects, which store the epoch."""
     return [Position(number, epoch=epoch) for number in numbers]
 
 
-def epoch_of(indices: Any) -> int | None:
+def stored_epoch(indices: Any) -> int | None:
     """Return the epoch that `Position` objects store; None for plain integers."""
     # All positions of a batch request have the same epoch.
     if isinstance(indices, Position):
         return indices.epoch
     if isinstance(indices, (list, tuple)) and indices:
-        return epoch_of(indices[0])
+        return stored_epoch(indices[0])
     return None
 
 
-def position(index: Any, size: int) -> int:
+def as_index(index: Any, size: int) -> int:
     """Return a non-negative index; negative indices count from the end."""
     try:
         row = operator.index(index)
@@ -114,7 +114,7 @@ def position(index: Any, size: int) -> int:
     return row % size
 
 
-def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
+def as_indices(indices: ArrayLike, size: int) -> NDArray[np.int64]:
     """Return non-negative indices from indices or a boolean mask."""
     rows = np.array(indices, ndmin=1)
     # Fast path for the index arrays of loaders. Viewed as unsigned integers, negative
@@ -210,7 +210,9 @@ def permutation(n: int, key: Key) -> NDArray[np.int64]:
     return out
 
 
-def permute(positions: NDArray[np.int64], size: int, key: Key | None) -> NDArray[np.int64]:
+def permuted_positions(
+    positions: NDArray[np.int64], size: int, key: Key | None
+) -> NDArray[np.int64]:
     """Return the indices at some positions of an epoch, shuffled if there is a key."""
     # Positions of `size` or more wrap around to 0.
     is_within = not positions.size or positions[-1] < size
@@ -251,20 +253,20 @@ class Rank:
 
 def find_rank(rank: int | None, world: int | None, even: str) -> Rank:
     """Return the rank from the arguments, or from torch.distributed."""
-    as_choice("even_ranks", even, _EVEN_RANKS)
+    as_choice("even_ranks", even, _EVEN_CHOICES)
     if (rank is None) != (world is None):
         raise ArgumentError(
             "rank and world_size must be passed together or not at all, got "
             f"rank={rank!r} and world_size={world!r}"
         )
     if rank is None or world is None:
-        rank, world = _torch_rank()
+        rank, world = _read_torch_rank()
     check_integer("world_size", world, least=1)
     check_integer("rank", rank, most=world - 1)
     return Rank(number=rank, world=world, even=even)
 
 
-def _torch_rank() -> tuple[int, int]:
+def _read_torch_rank() -> tuple[int, int]:
     """Return rank and world size of torch.distributed; (0, 1) if it is not initialised."""
     group: Any = sys.modules.get("torch.distributed")
     if group is None or not group.is_available() or not group.is_initialized():

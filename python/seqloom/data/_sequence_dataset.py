@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_bool, as_seed
-from seqloom.data._batch import encode_part
+from seqloom.data._batch import encoder_input
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import (
     ValidatingEncoder,
@@ -19,7 +19,7 @@ from seqloom.data._encoder import (
 from seqloom.data._inputs import Inputs, SourceOptions
 from seqloom.data._sequence_source import SequenceSource
 from seqloom.data._source import iterate_letters
-from seqloom.data._sources import sources_of
+from seqloom.data._sources import read_sources
 from seqloom.data.label._labels import DEFAULTS, Labels
 from seqloom.data.label._record_labels import label_records
 
@@ -148,7 +148,7 @@ def SequenceDataset(
         id_column=id_column,
         id_from_header=id_from_header,
     )
-    tables = sources_of(paths, options)
+    tables = read_sources(paths, options)
     inputs = Inputs(tables.paths, options, tables.batches)
     source = SequenceSource(inputs, in_memory=in_memory, has_ids=tables.has_ids)
     source.check_lengths(max_length, encoder)
@@ -168,7 +168,7 @@ def _check_letters(data: Dataset, records: SequenceSource) -> None:
         return
     start = 0
     for letters in iterate_letters(records, data.rows, data.encoder):
-        part = encode_part(data.encoder, letters)
+        part = encoder_input(data.encoder, letters)
         row = find_invalid_sequence(data.encoder, part)
         if row is not None:
             data.items_at(np.array([start + row]))

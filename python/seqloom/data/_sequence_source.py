@@ -11,7 +11,7 @@ from seqloom._arguments import as_integer
 from seqloom._ragged import lengths_to_offsets
 from seqloom.data._encoder import add_file_position, count_positions, may_drop_residues
 from seqloom.data._source import Fetched, NativeRecords, Source, selects_all_rows
-from seqloom.data._store import MEMORY_LIMIT, IndexedStore, MemoryStore, read_store
+from seqloom.data._store import MEMORY_LIMIT_BYTES, IndexedStore, MemoryStore, read_store
 from seqloom.errors import ArgumentError, FileError, FormatError
 from seqloom.io._settings import check_not_stream
 
@@ -176,7 +176,7 @@ class SequenceSource(Source):
 def _open_store(inputs: Inputs, *, in_memory: bool | None) -> Store:
     """Read small files into memory; open an index for large ones."""
     if in_memory is not False or inputs.held:
-        store = read_store(inputs, None if in_memory or inputs.held else MEMORY_LIMIT)
+        store = read_store(inputs, None if in_memory or inputs.held else MEMORY_LIMIT_BYTES)
         if store is not None:
             return store
     if inputs.must_be_held:

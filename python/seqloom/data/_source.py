@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from seqloom._ragged import Ragged
-from seqloom.data._encoder import Extents, extents_of
+from seqloom.data._encoder import Extents, encoded_extents
 from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class NativeRecords:
     def extents(self, encoder: SequenceEncoder) -> Extents:
         """Return the number of positions of each record after encoding."""
         if self._extents is None or self._extents[0] is not encoder:
-            self._extents = encoder, Extents.of(extents_of(encoder, self.letters[0]))
+            self._extents = encoder, Extents.of(encoded_extents(encoder, self.letters[0]))
         return self._extents[1]
 
 
@@ -186,14 +186,14 @@ class Source(ABC):
     def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
         """Return one value per row, to split a dataset by groups."""
         del labels
-        columns = columns_of(self, rows, 0)
+        columns = read_columns(self, rows, 0)
         if self.has_letters and name == "sequence":
             # Upper case puts sequences that differ only in soft-masking into the same
             # group.
             sequences, _ = fetch_letters(self, rows)
             return [letters.upper() for letters in sequences.to_list()]
         known = ("sequence",) if self.has_letters else ()
-        return find_group(name, columns, *known)
+        return select_group_column(name, columns, *known)
 
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
@@ -215,7 +215,7 @@ class Source(ABC):
         return self
 
 
-def columns_of(source: Source, rows: Rows, epoch: int | None) -> dict[str, Any]:
+def read_columns(source: Source, rows: Rows, epoch: int | None) -> dict[str, Any]:
     """Return the additional columns of a batch, and the ordinals of its rows."""
     columns = source.columns(rows, epoch)
     if source.has_ordinals and "ordinal" not in columns:
@@ -223,7 +223,7 @@ def columns_of(source: Source, rows: Rows, epoch: int | None) -> dict[str, Any]:
     return columns
 
 
-def check_size(source: Source, method: str, values: Any, *, size: int) -> None:
+def check_row_count(source: Source, method: str, values: Any, *, size: int) -> None:
     """Raise if a method of a source returned the wrong number of rows."""
     if len(values) != size:
         raise ShapeError(
@@ -232,28 +232,28 @@ def check_size(source: Source, method: str, values: Any, *, size: int) -> None:
         )
 
 
-def ids_of(source: Source, rows: Rows) -> list[str]:
+def read_ids(source: Source, rows: Rows) -> list[str]:
     """Return the ids of rows; raise unless each row has one id."""
     ids = source.ids(rows)
-    check_size(source, "ids", ids, size=rows.size)
+    check_row_count(source, "ids", ids, size=rows.size)
     return ids
 
 
-def lengths_of(source: Source, rows: Rows, encoder: Any) -> Rows:
+def read_lengths(source: Source, rows: Rows, encoder: Any) -> Rows:
     """Return the lengths of rows; raise unless each row has one length."""
     lengths = source.lengths(rows, encoder)
-    check_size(source, "lengths", lengths, size=rows.size)
+    check_row_count(source, "lengths", lengths, size=rows.size)
     return lengths
 
 
-def check_columns(
+def check_source_columns(
     source: Source, method: str, columns: dict[str, Any], *, size: int
 ) -> None:
     """Raise if a column of a source has the wrong size or a reserved name."""
     taken = _RESERVED_COLUMNS if method == "fetch" else _BATCH_COLUMNS
     for name, values in columns.items():
         if len(values) != size:
-            check_size(source, f"{method}, column {name!r},", values, size=size)
+            check_row_count(source, f"{method}, column {name!r},", values, size=size)
         if name in taken:
             raise ArgumentError(
                 f"{type(source).__name__}.{method} returned a column {name!r}; expected "
@@ -261,7 +261,7 @@ def check_columns(
             )
 
 
-def find_group(name: str, columns: dict[str, Any], *others: str) -> list[Any]:
+def select_group_column(name: str, columns: dict[str, Any], *others: str) -> list[Any]:
     """Return the values of a column; raise if it does not exist."""
     if name in columns:
         return list(columns[name])

@@ -19,10 +19,17 @@ from seqloom._arguments import quote
 from seqloom._files import GZIP_MAGIC
 from seqloom._ragged import Ragged
 from seqloom._warning import warn_user
-from seqloom.data._frame import Frame, frame_index, has_index, is_array, key_text, values_of
-from seqloom.data._inputs import letters_of_rows
+from seqloom.data._frame import (
+    Frame,
+    format_id,
+    frame_index,
+    is_array,
+    is_pandas,
+    to_values,
+)
+from seqloom.data._inputs import join_rows
 from seqloom.data._paths import expand_paths
-from seqloom.data.label._labels import MISSING, is_nothing
+from seqloom.data.label._labels import MISSING_TEXTS, is_missing
 from seqloom.data.label._table import header_of, is_parquet, is_utf16, open_text, read_frame
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io import SequenceBatch
@@ -34,11 +41,11 @@ if TYPE_CHECKING:
 
 
 _TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
-_HEAD_BYTES = 1 << 16
+_TABLE_HEAD_BYTES = 1 << 16
 # The strings of a list that match this pattern are sequences, not paths. Lower case is
 # accepted for bases only.
 _SEQUENCE_PATTERN = re.compile(r"[A-Z*.-]*|[ACGTUNacgtun*.-]*")
-_MISSING_TEXTS = frozenset(MISSING) - {"", "."}
+_MISSING_TEXTS = frozenset(MISSING_TEXTS) - {"", "."}
 _MAX_CHECKED_ROWS = 100
 _MAX_PATH_CHARACTERS = 255
 # Number of axes of an array with one character per element.
@@ -78,15 +85,15 @@ class Sources:
         return {"numbered": count, "numbered_examples": names} if tables else {}
 
 
-def sources_of(data: Any, options: SourceOptions) -> Sources:
+def read_sources(data: Any, options: SourceOptions) -> Sources:
     """Read sequences from memory and from tables, and list the sequence files."""
-    held = take_records(data, options)
+    held = read_memory_records(data, options)
     if held is not None:
         return Sources((held.name,), {held.name: held})
     paths = expand_paths(data)
     tables = [path for path in paths if is_sequence_table(path, options.sequence_column)]
     wanted = (options.sequence_column,)
-    frames = {path: from_frame(path, read_frame(path, wanted), options) for path in tables}
+    frames = {path: take_frame(path, read_frame(path, wanted), options) for path in tables}
     # Rows without an id are numbered, like the default index of a data frame.
     return Sources(
         paths, {path: replace(held, has_ids=True) for path, held in frames.items()}
@@ -99,14 +106,14 @@ def is_sequence_table(path: str | os.PathLike[str], column: str) -> bool:
     if not Path(path).is_file():
         return False
     try:
-        return is_parquet(path) or _begins_as_table(path, column)
+        return is_parquet(path) or _looks_like_table(path, column)
     except (EOFError, zlib.error):
         return _has_table_suffix(path)  # the reader reports a truncated file
     except (OSError, csv.Error, FormatError):
         return False  # the reader reports the error
 
 
-def _begins_as_table(path: str, column: str) -> bool:
+def _looks_like_table(path: str, column: str) -> bool:
     """Return whether the first line or the name of a file shows that it is a table."""
     begin = _read_start(path)
     is_named = _has_table_suffix(path)
@@ -128,9 +135,9 @@ def _read_start(path: str) -> bytes:
     """Return the first bytes of a file, decompressed if it is gzip."""
     with Path(path).open("rb") as file:
         if not file.peek(2).startswith(GZIP_MAGIC):
-            return file.read(_HEAD_BYTES)
+            return file.read(_TABLE_HEAD_BYTES)
         with gzip.GzipFile(fileobj=file) as unpacked:
-            return unpacked.read(_HEAD_BYTES)
+            return unpacked.read(_TABLE_HEAD_BYTES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +155,7 @@ class MemoryRecords:
         return frame is not None and frame.ids(id_column) is None
 
 
-def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
+def read_memory_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
     """Return the records of data in memory; None for paths."""
     if isinstance(data, (str, os.PathLike, bytes)) or hasattr(data, "read"):
         return None
@@ -156,30 +163,32 @@ def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
     frame = Frame.of(data)
     is_dict = isinstance(data, Mapping)
     if frame is not None and (not is_dict or options.sequence_column in frame.names):
-        return from_frame(name, frame, options)
+        return take_frame(name, frame, options)
     if isinstance(data, Mapping):
         by_id: dict[Any, Any] = dict(data)  # pyright: ignore[reportUnknownArgumentType]
         if any(Frame.of(value) is not None for value in by_id.values()):
             parts = ", ".join(map(str, by_id))
             raise ArgumentError(f"sequences are in {parts}: pass only one of them")
-        _check_first_words(name, _ids(name, list(by_id), options))
+        _check_unique_first_words(name, _make_ids(name, list(by_id), options))
         return _make_records(name, zip(by_id, by_id.values(), strict=True), options)
     rows = _list_rows(data)
     has_no_records = not rows or _are_paths(rows)
     return None if has_no_records else _read_rows(name, rows, data, options=options)
 
 
-def from_frame(name: str, frame: Frame, options: SourceOptions) -> MemoryRecords:
+def take_frame(name: str, frame: Frame, options: SourceOptions) -> MemoryRecords:
     """Return the sequences of a table, with their ids if the table has a column of ids."""
     letters = frame.column(options.find_sequences(name, frame.names))
     table_ids = frame.ids(options.id_column)
     if table_ids is None:
         options.check_ids(name, frame.names)
-    ids = _ids(name, list(range(len(letters))) if table_ids is None else table_ids, options)
-    _check_first_words(name, ids)
+    ids = _make_ids(
+        name, list(range(len(letters))) if table_ids is None else table_ids, options
+    )
+    _check_unique_first_words(name, ids)
     _warn_of_missing_marks(name, ids, letters)
     pairs = zip(ids, letters, strict=True)
-    has_ids = table_ids is not None or has_index(frame.table)
+    has_ids = table_ids is not None or is_pandas(frame.table)
     return MemoryRecords(name, _make_records(name, pairs, options).batch, frame, has_ids)
 
 
@@ -196,7 +205,7 @@ def _warn_of_missing_marks(name: str, ids: list[str], letters: list[Any]) -> Non
         )
 
 
-def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
+def _make_ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
     """Return ids as text; with ``ids="number"`` the index replaces a missing id."""
     return [
         each
@@ -207,24 +216,24 @@ def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
 
 
 def _format_id(each: Any, position: tuple[str, int], ids: str) -> str:
-    text = key_text(each)
-    if not (is_nothing(each) or not text.strip() or isinstance(each, _CONTAINER_TYPES)):
+    text = format_id(each)
+    if not (is_missing(each) or not text.strip() or isinstance(each, _CONTAINER_TYPES)):
         return text
     name, record = position
-    is_missing = not isinstance(each, _CONTAINER_TYPES)
-    if ids == "number" and is_missing:
+    is_absent = not isinstance(each, _CONTAINER_TYPES)
+    if ids == "number" and is_absent:
         return str(record)
     hint = 'ids="number" (--ids number) numbers records without an id'
     raise FormatError(
         f"{name}: record {record}: expected an id, found {quote(each)}; "
-        f"{hint if is_missing else 'pass a string or a number'}",
+        f"{hint if is_absent else 'pass a string or a number'}",
         kind="header",
         path=name,
         record=record,
     )
 
 
-def _check_first_words(name: str, ids: list[str]) -> None:
+def _check_unique_first_words(name: str, ids: list[str]) -> None:
     """Raise if ids differ only after a blank, because an id ends at the first blank."""
     whole: dict[str, str] = {}
     for i, text in enumerate(ids):
@@ -245,7 +254,7 @@ def _list_rows(data: Any) -> list[Any]:
         if _has_single_characters(data):
             return ["".join(row) for row in data.tolist()]
     if is_array(data) and getattr(data, "ndim", 1) <= _CHARACTER_AXES:
-        return values_of(data)
+        return to_values(data)
     if not isinstance(data, Iterable) or isinstance(data, (set, frozenset, _Array)):
         raise ArgumentError(
             "sequences must be one or more files, a list, a dict, an array of strings or "
@@ -287,7 +296,7 @@ def _read_rows(
         names = list(dict.fromkeys(key for row in rows for key in row))
         columns = {key: [row.get(key) for row in rows] for key in names}
         features = getattr(data, "features", None)
-        return from_frame(name, Frame(name, names, columns, features), options)
+        return take_frame(name, Frame(name, names, columns, features), options)
     if hasattr(first, "sequence"):
         return _convert_records(name, rows, options)
     is_seq = hasattr(first, "seq")
@@ -295,10 +304,10 @@ def _read_rows(
         pairs = ((row.id, row.seq) if is_seq else _split_pair(name, row) for row in rows)
         return _make_records(name, pairs, options)
     index = frame_index(data)
-    ids = _ids(name, list(range(len(rows))) if index is None else index, options)
-    _check_first_words(name, ids)
+    ids = _make_ids(name, list(range(len(rows))) if index is None else index, options)
+    _check_unique_first_words(name, ids)
     held = _make_records(name, zip(ids, rows, strict=True), options)
-    return replace(held, has_ids=has_index(data))
+    return replace(held, has_ids=is_pandas(data))
 
 
 def _check_row_types(name: str, rows: list[Any]) -> None:
@@ -377,8 +386,8 @@ def _make_records(
     listed = list(pairs)
     if not listed:
         raise FormatError(f"{name}: expected sequences, found none", path=name)
-    ids = _ids(name, [value for value, _ in listed], options)
+    ids = _make_ids(name, [value for value, _ in listed], options)
     rows = [letters for _, letters in listed]
-    sequences = letters_of_rows(name, ids, rows, whitespace=options.whitespace)
+    sequences = join_rows(name, ids, rows, whitespace=options.whitespace)
     headers = Ragged.from_list([each.encode("utf-8", "surrogatepass") for each in ids])
     return MemoryRecords(name, SequenceBatch(headers, sequences))

@@ -10,8 +10,8 @@ import numpy as np
 
 from seqloom._ragged import Ragged, lengths_to_offsets
 from seqloom._rust import _native
-from seqloom.data._ids import ids_of
-from seqloom.data._paths import content_digest, open_index
+from seqloom.data._ids import headers_to_ids
+from seqloom.data._paths import digest_records, open_index
 from seqloom.errors import FormatError
 from seqloom.io import SequenceBatch
 from seqloom.io._records import join_batches
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from seqloom.data._encoder import Letters
     from seqloom.data._inputs import Inputs
-    from seqloom.data._paths import Columns
+    from seqloom.data._paths import RecordColumns
 
 _MAX_FETCHED_IDS = 4096
 
-MEMORY_LIMIT = 1 << 30
+MEMORY_LIMIT_BYTES = 1 << 30
 Store: TypeAlias = "MemoryStore | IndexedStore"
 
 
@@ -38,12 +38,12 @@ class MemoryStore:
         self.counts = counts
         self.lengths: NDArray[np.int64] = batch.sequences.lengths
         self._headers: Ragged | None = batch.headers
-        names = Ragged(*_native.first_words(*share_column(batch.headers)))
+        names = Ragged(*_native.first_words(*make_read_only(batch.headers)))
         self._columns = (names, batch.sequences, batch.qualities)
         self.native = _native.RecordStore(
-            share_column(names),
-            share_column(batch.sequences),
-            None if batch.qualities is None else share_column(batch.qualities),
+            make_read_only(names),
+            make_read_only(batch.sequences),
+            None if batch.qualities is None else make_read_only(batch.qualities),
         )
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
@@ -75,14 +75,14 @@ class MemoryStore:
 
     def digest(self) -> bytes:
         """Return a hash of ids, sequences and qualities."""
-        return content_digest([self._columns])
+        return digest_records([self._columns])
 
     def stamp(self) -> bytes:
         """Return a hash that changes with the content of the files."""
         return self.digest()
 
 
-def share_column(rows: Ragged) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def make_read_only(rows: Ragged) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Make the arrays of a column read-only, because Rust threads read them."""
     rows.data.flags.writeable = rows.offsets.flags.writeable = False
     return rows.data, rows.offsets
@@ -97,7 +97,7 @@ def read_store(inputs: Inputs, limit: int | None = None) -> MemoryStore | None:
         for batch in inputs.batches(path):
             if not counts[number]:
                 kinds.append(batch.qualities is not None)
-                check_one_kind(inputs.paths[: number + 1], kinds)
+                check_not_mixed(inputs.paths[: number + 1], kinds)
             counts[number] += len(batch)
             columns.append(batch)
             letters = batch.sequences.data.size * (1 + (batch.qualities is not None))
@@ -122,10 +122,10 @@ class _StoreBuilder:
 
     def append(self, batch: SequenceBatch) -> None:
         """Add the records of a batch."""
-        self._headers.append(*share_column(batch.headers))
-        self._sequences.append(*share_column(batch.sequences))
+        self._headers.append(*make_read_only(batch.headers))
+        self._sequences.append(*make_read_only(batch.sequences))
         if batch.qualities is not None:
-            self._qualities.append(*share_column(batch.qualities))
+            self._qualities.append(*make_read_only(batch.qualities))
             self._has_qualities = True
 
     def finish(self) -> SequenceBatch:
@@ -146,7 +146,7 @@ def _file_size(path: str) -> int:
         return 0
 
 
-def check_one_kind(paths: tuple[str, ...], has_qualities: list[bool]) -> None:
+def check_not_mixed(paths: tuple[str, ...], has_qualities: list[bool]) -> None:
     """Raise if FASTA and FASTQ files are mixed."""
     if len(set(has_qualities)) > 1:
         other = paths[has_qualities.index(not has_qualities[0])]
@@ -170,7 +170,7 @@ class IndexedStore:
             [index.lengths for index in self._indexes]
         )
         kinds = [index.format == "fastq" for index in self._indexes]
-        check_one_kind(inputs.paths, kinds)
+        check_not_mixed(inputs.paths, kinds)
 
     def ids(self, rows: NDArray[np.int64]) -> list[str]:
         """Return the ids of rows."""
@@ -187,7 +187,7 @@ class IndexedStore:
     ) -> tuple[list[str], Letters]:
         """Return ids, sequences and qualities of rows."""
         batch = self._read(rows, num_threads)
-        return ids_of(batch.headers), (batch.sequences, batch.qualities)
+        return headers_to_ids(batch.headers), (batch.sequences, batch.qualities)
 
     def _read(self, rows: NDArray[np.int64], num_threads: int) -> SequenceBatch:
         """Read records of one or more files, in the order of the rows."""
@@ -216,7 +216,7 @@ class IndexedStore:
 
     def digest(self) -> bytes:
         """Return a hash of the content; reads all files."""
-        return content_digest(map(_columns_of_batch, self.batches()))
+        return digest_records(map(_batch_columns, self.batches()))
 
     def stamp(self) -> bytes:
         """Return a hash of the files at the time of indexing."""
@@ -226,7 +226,7 @@ class IndexedStore:
         return whole.digest()
 
 
-def _columns_of_batch(batch: SequenceBatch) -> Columns:
+def _batch_columns(batch: SequenceBatch) -> RecordColumns:
     headers = batch.headers
     names = Ragged(*_native.first_words(headers.data, headers.offsets))
     return names, batch.sequences, batch.qualities

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom._arguments import is_list
-from seqloom.data._encoder import encoded_kind, find_override
+from seqloom.data._encoder import encoder_input_type, find_override
 from seqloom.errors import ExportError
 from seqloom.export._size import Size
 from seqloom.export._trace import Traced, check_dtype
@@ -252,7 +252,7 @@ def describe_training(trained: Trained | None, encoder: Any) -> dict[str, Any]:
 
 def check_encoder(encoder: object) -> None:
     """Raise if only Python can run the encoder."""
-    is_ours = bool(encoded_kind(encoder)) and find_override(type(encoder)) is None
+    is_ours = bool(encoder_input_type(encoder)) and find_override(type(encoder)) is None
     if encoder is None or is_ours:
         return
     kind = getattr(encoder, "__qualname__", type(encoder).__name__)

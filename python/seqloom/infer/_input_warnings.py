@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._warning import warn_user
-from seqloom.data._parts import sequences_of
+from seqloom.data._parts import read_sequences
 from seqloom.errors import SeqloomError
 from seqloom.infer._loop import check_lengths
 from seqloom.infer._scores import measure_scores
@@ -136,11 +136,11 @@ def describe_duplicates(
 
 def sample_sequences(examples: Any) -> list[bytes]:
     """Return the first sequences; empty if records are not sequences."""
-    if sequences_of(examples, np.arange(0)) is None:
+    if read_sequences(examples, np.arange(0)) is None:
         return []
     lengths = np.cumsum(np.asarray(examples.lengths[:_MAX_SAMPLED]))
     count = min(lengths.size, 1 + int(np.searchsorted(lengths, _MAX_SAMPLED_RESIDUES)))
-    return sequences_of(examples, np.arange(count)) or []
+    return read_sequences(examples, np.arange(count)) or []
 
 
 def _read_sequences(path: str) -> list[bytes]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from seqloom._arguments import is_list
 from seqloom.data import Dataset
-from seqloom.data._encoder import encoded_kind
+from seqloom.data._encoder import encoder_input_type
 from seqloom.data._source import iterate_letters
 from seqloom.errors import ArgumentError
 from seqloom.io._summary import find_alphabet
@@ -358,7 +358,7 @@ def is_path(value: Any) -> TypeGuard[str | os.PathLike[str]]:
 
 def kind_of_encoder(encoder: Any) -> Kind:
     """Return the first input kind that suits an encoder; custom encoders read sequences."""
-    kinds, encodes = find_kinds(), encoded_kind(encoder)
+    kinds, encodes = find_kinds(), encoder_input_type(encoder)
     fitting = (kind for kind in kinds.values() if kind.encodes == encodes)
     return next(fitting, kinds[_DEFAULT_KIND])
 

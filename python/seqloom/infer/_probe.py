@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from seqloom.data import Dataset, SequenceDataset
 from seqloom.data._encoder import may_drop_residues
-from seqloom.data._parts import sequences_of
+from seqloom.data._parts import read_sequences
 from seqloom.infer._loop import OnBatch, evaluation_batch_size, run_both_strands, run_model
 from seqloom.models import Trained
 
@@ -66,7 +66,7 @@ def reason_against_hiding(encoder: Any) -> str | None:
 
 def sequences_to_mutate(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
     """Return the sequences to mutate; None if the records are not sequences."""
-    letters = sequences_of(examples, rows)
+    letters = read_sequences(examples, rows)
     if letters is None or not may_drop_residues(examples.encoder):
         return letters
     return [it.removesuffix(b"*") for it in letters]

@@ -10,7 +10,7 @@ from seqloom.data import Dataset, IntervalDataset, Labels, SequenceDataset, gues
 from seqloom.data._frame import Frame
 from seqloom.data._sources import is_sequence_table
 from seqloom.data.interval._intervals import Intervals, read_intervals
-from seqloom.data.label._table import list_names, name_nearest
+from seqloom.data.label._table import format_column_names, suggest_name
 from seqloom.errors import ArgumentError, LabelError, MissingFileError
 from seqloom.infer._kinds import BUILT_IN_KINDS, Files, Given, Kind, is_path, kind_of_files
 from seqloom.models._examples import check_examples
@@ -142,8 +142,8 @@ def _choose_labels(labels: Labels, intervals: Intervals) -> Labels:
     missing = [name for name in columns if name not in intervals.columns]
     if not missing:
         return replace(labels, source=columns)
-    known = f"; it has {list_names(intervals.columns)}"
-    known += f"{name_nearest(missing[0], intervals.columns)}: give one as "
+    known = f"; it has {format_column_names(intervals.columns)}"
+    known += f"{suggest_name(missing[0], intervals.columns)}: give one as "
     known += "--label-column, or"
     raise LabelError(
         f"{intervals.what}: has no column {missing[0]!r} for the labels"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from seqloom._arguments import quote
 from seqloom.data import GenotypeEncoder
-from seqloom.data._encoder import encoded_kind
+from seqloom.data._encoder import encoder_input_type
 from seqloom.encode import Kmer
 from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import ArgumentError
@@ -137,7 +137,7 @@ _MAX_EMBEDDING_WIDTH = 32
 
 def find_input_settings(encoder: Any) -> dict[str, Any]:
     """Return the settings with which a `SequenceCNN` reads an encoder's records."""
-    if encoded_kind(encoder) not in {"", SequenceEncoder.encodes}:
+    if encoder_input_type(encoder) not in {"", SequenceEncoder.encodes}:
         raise ArgumentError(
             f"the dataset has {encoder.encodes}; use GenotypeMLPConfig for genotypes, "
             "HeadConfig for embeddings"
@@ -182,7 +182,7 @@ def to_float32(inputs: Any) -> Any:
 
 def check_input_settings(encoder: Any, inputs: str, vocabulary: int | None) -> None:
     """Raise if a `SequenceCNN` would misinterpret the records of a seqloom encoder."""
-    if not encoded_kind(encoder):
+    if not encoder_input_type(encoder):
         return
     found = find_input_settings(encoder)
     if (inputs, vocabulary) != (found["inputs"], found["vocabulary"]):
@@ -195,7 +195,7 @@ def check_input_settings(encoder: Any, inputs: str, vocabulary: int | None) -> N
 
 def check_genotypes(encoder: Any) -> None:
     """Raise if an encoder of sequences is passed to a network of genotypes."""
-    if encoded_kind(encoder) not in {"", GenotypeEncoder.encodes}:
+    if encoder_input_type(encoder) not in {"", GenotypeEncoder.encodes}:
         raise ArgumentError(
             f"GenotypeMLP reads standardised genotypes, not the output of {encoder}; "
             "SequenceCNNConfig.for_data(train) creates a network for sequences"

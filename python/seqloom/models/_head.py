@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from seqloom._config import convert_fields
 from seqloom.data import EmbeddingEncoder
-from seqloom.data._encoder import encoded_kind
+from seqloom.data._encoder import encoder_input_type
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._examples import (
     Examples,
@@ -185,7 +185,7 @@ class Head(Module):
 
 def _check_encoder(encoder: Any) -> None:
     """Raise if the records are not embeddings."""
-    if encoded_kind(encoder) != EmbeddingEncoder.encodes:
+    if encoder_input_type(encoder) != EmbeddingEncoder.encodes:
         raise ArgumentError(
             f"a head reads embeddings, not the output of {encoder}; pass a "
             "sl.data.EmbeddingDataset, or use SequenceCNNConfig for sequences"

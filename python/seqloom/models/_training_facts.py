@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from seqloom._config import JsonConfig
 from seqloom._text import printable
-from seqloom.data._parts import has_letters, hash_letters
-from seqloom.data._paths import file_digest
+from seqloom.data._parts import has_letters, hash_sequences
+from seqloom.data._paths import digest_file
 from seqloom.errors import MissingFileError, RecordError
 from seqloom.record import Record, load
 
@@ -55,13 +55,13 @@ class TrainedOn(JsonConfig):
             records=len(part),
             lengths=(int(lengths.min()), int(lengths.max())) if lengths.size else None,
             files=tuple(file_names(files)),
-            digests=tuple(file_digest(str(file)) for file in files),
+            digests=tuple(digest_file(str(file)) for file in files),
         )
 
     def find_again(self, paths: Iterable[Path]) -> list[Path]:
         """Return the files that were used for training."""
         files = (path for path in paths if path.is_file())
-        return [path for path in files if file_digest(str(path)) in self.digests]
+        return [path for path in files if digest_file(str(path)) in self.digests]
 
     def format_lengths(self) -> str:
         """Return the range of training lengths as text; "" if there are no lengths."""
@@ -109,13 +109,13 @@ Hashes = NDArray[np.uint64]
 
 def compute_training_hashes(train: Any) -> Hashes | None:
     """Return a hash of each sequence; None without sequences, or if they are too many."""
-    hashes = hash_letters(train)
+    hashes = hash_sequences(train)
     return None if hashes is None else np.unique(hashes)
 
 
 def find_duplicates(known: Hashes | None, examples: Any) -> NDArray[np.bool_] | None:
     """Return a mask of records that duplicate a training sequence; None without hashes."""
-    hashes = None if known is None else hash_letters(examples)
+    hashes = None if known is None else hash_sequences(examples)
     return None if known is None or hashes is None else np.isin(hashes, known)
 
 

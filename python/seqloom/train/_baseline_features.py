@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data import GenotypeEncoder
-from seqloom.data._encoder import encoded_kind
+from seqloom.data._encoder import encoder_input_type
 from seqloom.data._parts import has_letters
 from seqloom.encode import Kmer, OneHot
 from seqloom.encode._letters import ALPHABETS
@@ -80,7 +80,7 @@ def list_features(parts: Parts) -> Iterator[RecordFeatures]:
     train = examples[0]
     lengths = np.unique(np.concatenate([count_positions(part) for part in examples]))
     alphabet = getattr(train.encoder, "alphabet", None)
-    is_genotypes = encoded_kind(train.encoder) == GenotypeEncoder.encodes
+    is_genotypes = encoder_input_type(train.encoder) == GenotypeEncoder.encodes
     if has_letters(train) and alphabet is not None:
         yield from _list_sequence_features(alphabet, lengths)
     elif len(lengths) == 1 and "inputs" in train.batch(np.arange(1)):

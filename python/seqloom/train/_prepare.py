@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from seqloom._arguments import as_number, quote
 from seqloom._key import Key
 from seqloom._warning import warn_user
-from seqloom.data._parts import hash_letters
+from seqloom.data._parts import hash_sequences
 from seqloom.errors import (
     ArgumentError,
     FormatError,
@@ -322,7 +322,7 @@ def describe_conflicts(train: Data) -> str:
     """Describe identical sequences with different classes; "" if there are none."""
     if isinstance(train, LoaderBatches) or train.task != Classify.name:
         return ""
-    if train.labels is None or (hashes := hash_letters(train)) is None:
+    if train.labels is None or (hashes := hash_sequences(train)) is None:
         return ""
     labels = np.asarray(train.labels)
     order = np.lexsort((labels, hashes))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.data._describe import describe_letters
+from seqloom.data._describe import describe_residue_counts
 from seqloom.infer._scores import ranking_values_of
 from seqloom.models import Classify, Multilabel, Regress, Task, Trained
 from seqloom.nn._metrics import auprc, auroc, confusion_matrix
@@ -126,7 +126,7 @@ def left_out(parts: Parts) -> tuple[str, ...]:
     # The encoder counts the variants that are constant in the training set.
     found["constant"] = getattr(parts.train.encoder, "constant", 0)
     notes = _DATA_NOTES | {"constant": _CONSTANT_NOTE}
-    letters = (describe_letters(it.get("letters", {})) for it in reports.values())
+    letters = (describe_residue_counts(it.get("letters", {})) for it in reports.values())
     return (
         *(
             notes[key].format(count=f"{count:,}", noun=parts.noun)

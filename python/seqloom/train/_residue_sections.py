@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom.data._parts import sequences_of
+from seqloom.data._parts import read_sequences
 from seqloom.infer._attributions import mark_sequence
 from seqloom.infer._probe import (
     EncoderProbe,
@@ -182,7 +182,7 @@ def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
     most = min(_MAX_RECORDS, int(_MAX_TOTAL_RESIDUES // examples.lengths.mean()) + 1)
     rows = np.arange(0, len(examples), -(-len(examples) // most))
     letters = (
-        sequences_of(examples, rows) if members and len(classes) >= _TWO_CLASSES else None
+        read_sequences(examples, rows) if members and len(classes) >= _TWO_CLASSES else None
     )
     if letters is None or members is None:
         return None

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from seqloom.data.genotype._statistics import Variants
-from seqloom.data.genotype._variants import match
+from seqloom.data.genotype._variants import match_variants
 from seqloom.errors import FormatError
 
 
@@ -21,14 +21,16 @@ MODEL_VARIANTS = variants(("x", "A", "G"), ("y", "C", "T"), ("z", "T", "TA"))
 def test_variants_are_matched_in_any_order_with_any_allele_flip(order, exchanged):
     rows = [(f"v{i}", "A" * (i + 1), "C") for i in range(8)]
     there = [(a, c, b) if exchanged[i] else (a, b, c) for i, (a, b, c) in enumerate(rows)]
-    found = match(variants(*rows), variants(*(there[i] for i in order)), name="x.bed")
+    found = match_variants(
+        variants(*rows), variants(*(there[i] for i in order)), name="x.bed"
+    )
     assert [order[at] for at in found.positions] == list(range(8))
     assert found.is_flipped.tolist() == exchanged
 
 
 def test_duplicate_variant_ids_are_distinguished_by_alleles():
     others = [("x", "A", "C"), ("y", "C", "T"), ("z", "TA", "T"), ("x", "G", "A")]
-    found = match(MODEL_VARIANTS, variants(*others), name="x.bed")
+    found = match_variants(MODEL_VARIANTS, variants(*others), name="x.bed")
     assert found.positions.tolist() == [3, 1, 2]
     assert found.is_flipped.tolist() == [True, False, True]
 
@@ -36,23 +38,23 @@ def test_duplicate_variant_ids_are_distinguished_by_alleles():
 def test_duplicate_variants_with_equal_alleles_are_rejected():
     twice = [("x", "A", "G"), ("x", "G", "A"), ("y", "C", "T"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match="2 variants x have the same alleles"):
-        match(MODEL_VARIANTS, variants(*twice), name="x.bed")
+        match_variants(MODEL_VARIANTS, variants(*twice), name="x.bed")
 
 
 def test_a_file_with_equal_variants_matches_despite_duplicate_ids():
     twice = variants(("x", "A", "G"), ("x", "A", "G"))
-    assert match(twice, twice, name="x.bed").positions.tolist() == [0, 1]
+    assert match_variants(twice, twice, name="x.bed").positions.tolist() == [0, 1]
 
 
 def test_missing_variants_are_counted_and_named_in_the_error():
     with pytest.raises(FormatError, match=r"3 variants, .* 2 of them .* \(x, z\)"):
-        match(MODEL_VARIANTS, variants(("y", "C", "T")), name="x.bed")
+        match_variants(MODEL_VARIANTS, variants(("y", "C", "T")), name="x.bed")
 
 
 def test_different_alleles_are_named_in_the_error():
     others = [("x", "A", "G"), ("y", "C", "G"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match="alleles of y are C and G, expected C and T"):
-        match(MODEL_VARIANTS, variants(*others), name="x.bed")
+        match_variants(MODEL_VARIANTS, variants(*others), name="x.bed")
 
 
 @pytest.mark.parametrize("mark", ["0", "."])
@@ -64,7 +66,7 @@ def test_a_variant_with_one_missing_allele_is_matched_by_the_other(
     alleles, is_flipped, mark
 ):
     first, second = alleles.replace("?", mark)
-    found = match(
+    found = match_variants(
         variants(("w", "C", "T"), ("x", "A", "G")),
         variants(("x", first, second), ("w", "C", "T")),
         name="x.bed",
@@ -75,7 +77,9 @@ def test_a_variant_with_one_missing_allele_is_matched_by_the_other(
 
 
 def test_a_missing_allele_of_a_model_matches_any_allele():
-    found = match(variants(("x", "0", "G")), variants(("x", "G", "A")), name="x.bed")
+    found = match_variants(
+        variants(("x", "0", "G")), variants(("x", "G", "A")), name="x.bed"
+    )
     assert (found.is_flipped.tolist(), found.missing_alleles) == ([True], 1)
 
 
@@ -83,10 +87,10 @@ def test_a_missing_allele_of_a_model_matches_any_allele():
 def test_a_missing_allele_with_a_different_other_allele_is_rejected(alleles):
     others = [("x", *alleles), ("y", "C", "T"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match=r"the alleles of x are .* expected A and G"):
-        match(MODEL_VARIANTS, variants(*others), name="x.bed")
+        match_variants(MODEL_VARIANTS, variants(*others), name="x.bed")
 
 
 def test_a_match_of_both_alleles_is_preferred():
     others = [("x", "0", "G"), ("x", "G", "A"), ("y", "C", "T"), ("z", "T", "TA")]
-    found = match(MODEL_VARIANTS, variants(*others), name="x.bed")
+    found = match_variants(MODEL_VARIANTS, variants(*others), name="x.bed")
     assert (found.positions.tolist(), found.missing_alleles) == ([1, 2, 3], 0)

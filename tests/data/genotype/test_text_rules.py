@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from seqloom.data.genotype._files import memory_of
+from seqloom.data.genotype._files import parse_memory
 from seqloom.data.genotype._people import People
-from seqloom.data.genotype._phenotype import MissingCodes, states_of
+from seqloom.data.genotype._phenotype import MissingCodes, decode_states
 from seqloom.data.genotype._statistics import Variants, mean_and_scale
-from seqloom.data.genotype._variants import choose_rows, match
+from seqloom.data.genotype._variants import choose_rows, match_variants
 
 
 def test_missing_marks_ignore_case_and_compare_numbers_by_value() -> None:
@@ -19,11 +19,11 @@ def test_missing_marks_ignore_case_and_compare_numbers_by_value() -> None:
 
 
 def test_phenotypes_1_and_2_mean_control_and_case() -> None:
-    assert states_of(["1", "2"], "auto", what="Y") == {"1": "control", "2": "case"}
+    assert decode_states(["1", "2"], "auto", what="Y") == {"1": "control", "2": "case"}
 
 
 def test_a_phenotype_column_with_a_fraction_is_a_regression_label() -> None:
-    assert states_of(["0.5", "2"], "auto", what="Y") is None
+    assert decode_states(["0.5", "2"], "auto", what="Y") is None
 
 
 def test_a_variant_without_variance_is_constant() -> None:
@@ -44,13 +44,17 @@ def test_variants_are_selected_by_name_or_negative_index() -> None:
 def test_a_variant_with_flipped_alleles_is_matched_and_marked() -> None:
     wanted = Variants(*np.array([["x", "y"], ["A", "C"], ["G", "T"]]))
     found = Variants(*np.array([["y", "x"], ["T", "A"], ["C", "G"]]))
-    matched = match(wanted, found, name="new.bed")
+    matched = match_variants(wanted, found, name="new.bed")
     assert matched.positions.tolist() == [1, 0]
     assert matched.is_flipped.tolist() == [False, True]
 
 
 def test_memory_is_read_in_decimal_and_binary_units() -> None:
-    assert (memory_of("1.5 GB"), memory_of("2KiB"), memory_of(7)) == (1500000000, 2048, 7)
+    assert (parse_memory("1.5 GB"), parse_memory("2KiB"), parse_memory(7)) == (
+        1500000000,
+        2048,
+        7,
+    )
 
 
 def test_individuals_with_equal_iids_are_named_by_fid_and_iid() -> None:

@@ -50,7 +50,7 @@ def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
         if isinstance(first, kind):
             return collate(items)
     if hasattr(first, "__array__"):
-        return _stack(items)
+        return _stack_arrays(items)
     raise DTypeError(
         "items must be arrays, numbers, strings, dicts, tuples or lists; "
         f"found {type(first).__name__}"
@@ -123,7 +123,7 @@ def _copy_container(thing: Any) -> Any:
     return copy.copy(thing)
 
 
-def _stack(items: Sequence[Any]) -> Any:
+def _stack_arrays(items: Sequence[Any]) -> Any:
     arrays = [np.asarray(item) for item in items]
     _check_numbers(arrays[0])
     shapes = {array.shape for array in arrays}

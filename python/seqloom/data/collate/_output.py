@@ -44,7 +44,7 @@ def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
     except ImportError as error:
         raise MissingExtraError('output="torch" needs torch: pip install torch') from error
 
-    pins = pin_memory and _can_pin(torch)
+    pins = pin_memory and _finds_cuda(torch)
 
     def tensor(array: Any) -> Any:
         """Wrap an array as a tensor; other values are unchanged."""
@@ -56,7 +56,7 @@ def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
     return lambda batch: _convert_batch(batch, tensor)
 
 
-def _can_pin(torch: Any) -> bool:
+def _finds_cuda(torch: Any) -> bool:
     """Return whether PyTorch finds a CUDA device; warn if not."""
     if torch.cuda.is_available():
         return True

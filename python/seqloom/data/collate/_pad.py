@@ -106,7 +106,7 @@ class PadCollator:
         extents: dict[str, Any] = {}
         for key in self.keys:
             extent = self._pad_key(padded, key)
-            extents |= _name_extent(key, extent, extents)
+            extents |= _key_extent(key, extent, extents)
         return choose_converter(self.output)(default_collate(padded) | extents)
 
     @property
@@ -164,8 +164,8 @@ class PadCollator:
         inputs, lengths = batch[_INPUTS_KEY], batch.pop("lengths")
         batch.pop("mask", None)
         axis = self._batch_axis(inputs)
-        extent = self._extent(lengths, inputs.shape[axis])
-        self._fill(_move_positions_first(inputs, axis), extent, encoder)
+        extent = self._make_mask(lengths, inputs.shape[axis])
+        self._replace_padding(_move_positions_first(inputs, axis), extent, encoder)
         return choose_converter(self.output)(batch | extent)
 
     def takes_columns(self, encoder: Any) -> bool:
@@ -197,14 +197,14 @@ class PadCollator:
             )
         arrays = [_as_array(item[key]) for item in items]
         lengths = np.array([array.shape[self.axis] for array in arrays], np.int64)
-        positions = self._positions(int(lengths.max()))
+        positions = self._padded_length(int(lengths.max()))
         if key == _INPUTS_KEY and (lengths != positions).any():
             self._check_tokens(arrays[0])
         for item, array in zip(items, arrays, strict=True):
             item[key] = self._pad_item(array, positions)
-        return self._extent(lengths, positions)
+        return self._make_mask(lengths, positions)
 
-    def _positions(self, longest: int) -> int:
+    def _padded_length(self, longest: int) -> int:
         if self.length is None:
             return -(-longest // self.multiple) * self.multiple
         if longest > self.length:
@@ -220,15 +220,15 @@ class PadCollator:
         start = positions - shape[axis] if self.side == "left" else 0
         where[axis] = slice(start, start + shape[axis])
         shape[axis] = positions
-        padded = _allocate_filled(inputs, shape, self._value(self.encoder, inputs))
+        padded = _allocate_filled(inputs, shape, self._padding_value(self.encoder, inputs))
         padded[tuple(where)] = inputs
         return padded
 
-    def _value(self, encoder: Any, inputs: Any) -> float:
+    def _padding_value(self, encoder: Any, inputs: Any) -> float:
         """Return the padding value; raise if it does not fit the dtype of the inputs."""
         known = encoder if self.encoder is None else self.encoder
         value = getattr(known, "pad_value", 0) if self.value is None else self.value
-        _check_fits(value, inputs)
+        _check_value_fits(value, inputs)
         return value
 
     def _check_tokens(self, inputs: Any) -> None:
@@ -243,9 +243,9 @@ class PadCollator:
     def _batch_axis(self, inputs: NDArray[Any]) -> int:
         return self.axis % (inputs.ndim - 1) + 1
 
-    def _fill(self, rows: Any, extent: dict[str, Any], encoder: Any) -> None:
+    def _replace_padding(self, rows: Any, extent: dict[str, Any], encoder: Any) -> None:
         """Move the padding of a batch to the chosen end, and set the padding value."""
-        is_padding, value = extent["mask"] == 0, self._value(encoder, rows)
+        is_padding, value = extent["mask"] == 0, self._padding_value(encoder, rows)
         if not is_padding.any():
             return
         if self.side == "left":
@@ -254,14 +254,14 @@ class PadCollator:
         if self.side == "left" or value != getattr(encoder, "pad_value", 0):
             rows[is_padding] = value
 
-    def _extent(self, lengths: NDArray[np.int64], positions: int) -> dict[str, Any]:
+    def _make_mask(self, lengths: NDArray[np.int64], positions: int) -> dict[str, Any]:
         mask = padding_mask(lengths, positions)
         if self.side == "left":
             mask = np.ascontiguousarray(mask[:, ::-1])
         return {"lengths": lengths, "mask": mask}
 
 
-def _name_extent(key: str, extent: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+def _key_extent(key: str, extent: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
     """Return lengths and mask of another key; empty if equal to those of ``inputs``."""
     if not known:
         return extent
@@ -284,9 +284,9 @@ def _allocate_filled(like: Any, shape: list[int], value: float) -> Any:
     )
 
 
-def _check_fits(value: float, array: Any) -> None:
+def _check_value_fits(value: float, array: Any) -> None:
     """Raise if the padding value does not fit the dtype of an array."""
-    dtype = _numpy_type(array) if _has_integer_type(array) else None
+    dtype = _numpy_dtype(array) if _has_integer_type(array) else None
     if dtype is None or dtype.kind == "b":
         return
     limits = np.iinfo(dtype)
@@ -298,7 +298,7 @@ def _check_fits(value: float, array: Any) -> None:
         )
 
 
-def _numpy_type(array: Any) -> np.dtype[Any]:
+def _numpy_dtype(array: Any) -> np.dtype[Any]:
     dtype = array.dtype
     return np.dtype(str(dtype).removeprefix("torch.")) if is_tensor(array) else dtype
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _DEFAULT_WINDOW = 256
-_MAX_PROBED_TOKENS = 20
+_MAX_PROBE_TOKENS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +98,9 @@ class VarlenCollator:
             1
         """
         check_items(items)
-        rows = self._tokens_of(items)
+        rows = self._tokenise_items(items)
         total = sum(row.size for row in rows)
-        self._check_each(items, rows)
+        self._check_item_sizes(items, rows)
         if total > self.max_tokens:
             raise ShapeError(
                 f"{len(items)} items have {total:,} tokens, more than max_tokens="
@@ -142,9 +142,9 @@ class VarlenCollator:
         for number, item in self._encode_items(items):
             pool.add(number, item)
             if pool.is_full(self.window):
-                yield self._pack_items(pool.take())
+                yield self._pack_items(pool.take_batch())
         while len(pool):
-            yield self._pack_items(pool.take())
+            yield self._pack_items(pool.take_batch())
 
     def _pack_items(self, chosen: list[Any]) -> Any:
         return choose_converter(self.output)(_pack_items(chosen))
@@ -154,26 +154,26 @@ class VarlenCollator:
         number = 0
         for item in items:
             waiting.append(item)
-            if len(waiting) == _ENCODED_ITEMS:
+            if len(waiting) == _ITEMS_PER_ENCODING:
                 yield from self._tokenise_block(waiting, number)
                 number, waiting = number + len(waiting), []
         yield from self._tokenise_block(waiting, number)
 
     def _tokenise_block(self, items: list[dict[str, Any]], first: int) -> Iterator[Any]:
         """Number items from ``first``, and return each with its tokens."""
-        rows = self._tokens_of(items)
-        self._check_each(items, rows)
+        rows = self._tokenise_items(items)
+        self._check_item_sizes(items, rows)
         return enumerate(zip(items, rows, strict=True), first)
 
-    def _tokens_of(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
+    def _tokenise_items(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
         """Return the tokens of each item; sequences are encoded in one call."""
         if not items:
             return []
         if self.tokens is not None and "sequence" in items[0]:
-            return self._encode(items)
-        return [_input_tokens_of(item) for item in items]
+            return self._encode_sequences(items)
+        return [_read_input_tokens(item) for item in items]
 
-    def _encode(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
+    def _encode_sequences(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
         """Return the tokens of sequences; error messages name the record."""
         if find_override(self.tokens.__class__) or not hasattr(self.tokens, "flat"):
             encode = as_token_function(self.tokens)
@@ -182,11 +182,11 @@ class VarlenCollator:
         try:
             flat, offsets = self.tokens.flat(rows)
         except AlphabetError as error:
-            raise _locate_error(error, items) from None
+            raise _name_record(error, items) from None
         flat = np.asarray(flat, np.int64)
         return [flat[a:b] for a, b in pairwise(offsets.tolist())]
 
-    def _check_each(
+    def _check_item_sizes(
         self, items: Sequence[dict[str, Any]], rows: list[NDArray[np.int64]]
     ) -> None:
         for item, row in zip(items, rows, strict=True):
@@ -198,7 +198,7 @@ class VarlenCollator:
 
 
 # Number of items that are encoded in one call, and that `stream` reads ahead.
-_ENCODED_ITEMS = 64
+_ITEMS_PER_ENCODING = 64
 
 
 def _pack_items(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) -> Any:
@@ -222,7 +222,7 @@ def _pack_items(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]
     return batch
 
 
-def _input_tokens_of(item: dict[str, Any]) -> NDArray[np.int64]:
+def _read_input_tokens(item: dict[str, Any]) -> NDArray[np.int64]:
     if "inputs" not in item:
         raise ArgumentError(
             "items have sequences but no tokens: pass tokens=sl.encode.Tokens(...)"
@@ -244,7 +244,7 @@ def _item_name(item: dict[str, Any]) -> str:
     return f"{item.get('id', '?')!r}{position}"
 
 
-def _locate_error(error: AlphabetError, items: Sequence[dict[str, Any]]) -> AlphabetError:
+def _name_record(error: AlphabetError, items: Sequence[dict[str, Any]]) -> AlphabetError:
     """Add the record with the invalid character to an error."""
     if error.record is None:
         return error
@@ -290,7 +290,7 @@ def _has_token_per_residue(tokenizer: Any, specials: int) -> bool:
     known = [
         token for token in tokenizer.get_vocab() if len(token) == 1 and token.isalpha()
     ]
-    probe = "".join(sorted(known)[:_MAX_PROBED_TOKENS])
+    probe = "".join(sorted(known)[:_MAX_PROBE_TOKENS])
     return bool(probe) and len(tokenizer(probe)["input_ids"]) == len(probe) + specials
 
 
@@ -314,7 +314,7 @@ class PackingPool:
         """Return whether enough items wait, with enough tokens for two batches."""
         return len(self._waiting) >= window and self._tokens >= 2 * self._room
 
-    def take(self) -> list[PooledItem]:
+    def take_batch(self) -> list[PooledItem]:
         """Remove and return the oldest item, and the items that fill its batch best."""
         lengths = np.array([row.size for _, (_, row) in self._waiting], np.int64)
         positions: list[int] = _native.best_fit(lengths, self._room).tolist()

@@ -17,9 +17,9 @@ from seqloom._rust import _native
 from seqloom._threads import run_interruptible
 from seqloom.data._cache_folder import (
     CacheFolder,
+    create_private_folder,
     finish_entry,
     invalidate_entry,
-    private_folder,
     read_metadata,
 )
 from seqloom.errors import FileError, FormatError
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 # Minimum age of a file, in seconds, for caching its hash. A younger file may change
 # again without a new modification time.
-_MIN_FILE_AGE = 2.0
+_MIN_FILE_AGE_SECONDS = 2.0
 # Files of fewer bytes are hashed on each access.
-_MIN_CACHED_SIZE = 64 << 20
+_MIN_CACHED_BYTES = 64 << 20
 # Increase this version when the format of the transposed copy changes.
 _COPY_VERSION = 1
-_CODES, _SUMS = "codes.bed", "sums"
+_CODES_FILE, _SUMS_FILE = "codes.bed", "sums"
 
 # Bytes of memory for transposing, in addition to the codes in memory.
 TRANSPOSE_BYTES = 224 << 20
@@ -90,7 +90,7 @@ class CodeStore:
     def content(self) -> str:
         """The hash of the .bed's content."""
         if self._content is None:
-            self._content = hash_of_bed(self._files, self._reading)
+            self._content = hash_bed_content(self._files, self._reading)
         return self._content
 
     @property
@@ -116,29 +116,29 @@ class CodeStore:
             )
         return self._open_cached_copy(bed)
 
-    def _transposer(self, bed: _native.BedFile) -> _native.GenotypeLayer:
+    def _make_transposer(self, bed: _native.BedFile) -> _native.GenotypeLayer:
         return _native.GenotypeLayer(bed, self._shape, self.by_sample, self._variants)
 
     def _read_into_memory(self, bed: _native.BedFile) -> _native.GenotypeCodes:
         stamp = self._check_content()
-        layer = self._transposer(bed)
+        layer = self._make_transposer(bed)
         held = self._run_with_progress(lambda watch, rest: layer.hold(watch, **rest))
-        check_stamp(self._files.bed, stamp)
+        check_file_stamp(self._files.bed, stamp)
         return held
 
     def _open_cached_copy(self, bed: _native.BedFile) -> _native.GenotypeCodes:
         """Open the transposed copy in the cache; write it if it is missing."""
-        stamp, layer = self._check_content(), self._transposer(bed)
+        stamp, layer = self._check_content(), self._make_transposer(bed)
 
         def write(path: str) -> NDArray[np.uint64]:
             sums = self._run_with_progress(
                 lambda watch, rest: layer.write(path, watch, **rest)
             )
-            check_stamp(self._files.bed, stamp)
+            check_file_stamp(self._files.bed, stamp)
             return sums
 
         shape = (self._shape[0], self.row_length) if self.by_sample else self._shape
-        self._copy, codes = open_copy(
+        self._copy, codes = open_transposed_copy(
             self._reading.cache,
             (self.content, self._shape, self.by_sample, self._variants),
             write=write,
@@ -149,7 +149,7 @@ class CodeStore:
     def _check_content(self) -> dict[str, int]:
         """Raise if the content of the file has changed since this object was pickled."""
         path, expected, self._content = self._files.bed, self._content, None
-        stamp = stamp_of(path)
+        stamp = read_file_stamp(path)
         if expected not in {None, self.content}:
             message = f"{path}: has changed since it was opened; create the dataset again"
             raise FormatError(message, path=path)
@@ -169,7 +169,7 @@ class CodeStore:
 
         return run_interruptible(lambda: work(watch, rest), report, stop=watch.stop)
 
-    def _rows(self, rows: Rows) -> Rows:
+    def _to_file_rows(self, rows: Rows) -> Rows:
         return np.ascontiguousarray(rows if self._lines is None else self._lines[rows])
 
     def decode(
@@ -177,26 +177,30 @@ class CodeStore:
     ) -> None:
         """Decode rows of codes with one lookup table per variant."""
         by_line = not self.by_sample
-        arguments = self._rows(rows), np.ascontiguousarray(tables), out
-        self._read(
+        arguments = self._to_file_rows(rows), np.ascontiguousarray(tables), out
+        self._read_rows(
             lambda: self.native.decode(*arguments, by_line=by_line, threads=num_threads)
         )
 
     def gather(self, rows: Rows, num_threads: int) -> NDArray[np.uint8]:
         """Return the codes of some rows."""
         codes = np.empty((rows.size, -(-self.row_length // _CODES_PER_BYTE)), np.uint8)
-        self._read(lambda: self.native.gather(self._rows(rows), codes, threads=num_threads))
+        self._read_rows(
+            lambda: self.native.gather(self._to_file_rows(rows), codes, threads=num_threads)
+        )
         return codes
 
     def count(self, rows: Rows) -> NDArray[np.int64]:
         """Return counts of missing, heterozygous and homozygous A2 codes per variant."""
         by_line, threads = not self.by_sample, self._reading.threads
-        counts = self._read(
-            lambda: self.native.count(self._rows(rows), by_line=by_line, threads=threads)
+        counts = self._read_rows(
+            lambda: self.native.count(
+                self._to_file_rows(rows), by_line=by_line, threads=threads
+            )
         )
         return counts.astype(np.int64)
 
-    def _read(self, read: Callable[[], Any]) -> Any:
+    def _read_rows(self, read: Callable[[], Any]) -> Any:
         """Call a function that reads rows; if the cached copy is damaged, invalidate it."""
         try:
             return read()
@@ -207,11 +211,11 @@ class CodeStore:
             raise
 
 
-def hash_of_bed(files: GenotypeFiles, reading: ReadingOptions) -> str:
+def hash_bed_content(files: GenotypeFiles, reading: ReadingOptions) -> str:
     """Return a hash of a .bed's content: 32 hexadecimal digits."""
     # The hash of a large file is cached with the file's size and times. A changed file
     # is always hashed again, because programs cannot reset its ctime.
-    stamp = stamp_of(files.bed)
+    stamp = read_file_stamp(files.bed)
     path = os.fsencode(os.path.realpath(files.bed))
     name = hashlib.blake2b(path, digest_size=16).hexdigest()
     record = reading.cache / "contents" / f"{name}.json"
@@ -222,16 +226,16 @@ def hash_of_bed(files: GenotypeFiles, reading: ReadingOptions) -> str:
     content = run_interruptible(
         lambda: _native.hash_bed(bed, watch, reading.threads), lambda: None, stop=watch.stop
     )
-    check_stamp(files.bed, stamp)
+    check_file_stamp(files.bed, stamp)
     if (
-        stamp["size"] >= _MIN_CACHED_SIZE
-        and time.time() - stamp["changed"] / 1e9 > _MIN_FILE_AGE
+        stamp["size"] >= _MIN_CACHED_BYTES
+        and time.time() - stamp["changed"] / 1e9 > _MIN_FILE_AGE_SECONDS
     ):
         _cache_hash(record, {**stamp, "content": content})
     return content
 
 
-def stamp_of(path: str) -> dict[str, int]:
+def read_file_stamp(path: str) -> dict[str, int]:
     """Return size, times and inode of a file, which show whether the file was written."""
     with reading(path):
         facts = Path(path).stat()
@@ -244,9 +248,9 @@ def stamp_of(path: str) -> dict[str, int]:
     }
 
 
-def check_stamp(path: str, stamp: dict[str, int]) -> None:
+def check_file_stamp(path: str, stamp: dict[str, int]) -> None:
     """Raise if a file was modified after its size and times were read."""
-    if stamp_of(path) != stamp:
+    if read_file_stamp(path) != stamp:
         raise FormatError(f"{path}: changed while it was read; read it again", path=path)
 
 
@@ -263,7 +267,7 @@ def _find_cached_hash(path: Path, stamp: dict[str, int]) -> str | None:
 def _cache_hash(path: Path, facts: dict[str, object]) -> None:
     """Cache the hash of a file, if the folder can be written."""
     try:
-        private_folder(path.parent)
+        create_private_folder(path.parent)
         with atomic_path(path) as part:
             part.write_text(json.dumps(facts), encoding="utf-8")
             part.chmod(0o600)
@@ -271,7 +275,7 @@ def _cache_hash(path: Path, facts: dict[str, object]) -> None:
         return
 
 
-def open_copy(
+def open_transposed_copy(
     cache: Path,
     what: tuple[str, tuple[int, int], bool, NDArray[np.int64] | None],
     *,
@@ -289,13 +293,13 @@ def open_copy(
     folder, key = CacheFolder(cache / "genotypes"), digest.hexdigest()
 
     def write_files(part: Path) -> None:
-        sums = write(os.fspath(part / _CODES))
-        (part / _SUMS).write_bytes(sums.tobytes())
-        finish_entry(part, {"lines": sums.size, "sums": _digest(sums)})
+        sums = write(os.fspath(part / _CODES_FILE))
+        (part / _SUMS_FILE).write_bytes(sums.tobytes())
+        finish_entry(part, {"lines": sums.size, "sums": _digest_sums(sums)})
 
     opened = partial(_open_existing_copy, shape=shape, by_sample=what[2])
     codes = folder.entry(key, opened, write_files)
-    return os.fspath(folder.path / key / _CODES), codes
+    return os.fspath(folder.path / key / _CODES_FILE), codes
 
 
 def _open_existing_copy(
@@ -304,14 +308,14 @@ def _open_existing_copy(
     """Open a transposed copy; return None if the copy is missing or damaged."""
     try:
         facts = read_metadata(entry)
-        sums = np.frombuffer((entry / _SUMS).read_bytes(), np.uint64)
-        if facts != {"lines": sums.size, "sums": _digest(sums)}:
+        sums = np.frombuffer((entry / _SUMS_FILE).read_bytes(), np.uint64)
+        if facts != {"lines": sums.size, "sums": _digest_sums(sums)}:
             return None
-        path = os.fspath(entry / _CODES)
+        path = os.fspath(entry / _CODES_FILE)
         return _native.GenotypeCodes.open(path, shape, by_sample, sums)
     except (OSError, ValueError, FormatError):
         return None
 
 
-def _digest(sums: NDArray[np.uint64]) -> str:
+def _digest_sums(sums: NDArray[np.uint64]) -> str:
     return hashlib.blake2b(sums.tobytes(), digest_size=16).hexdigest()

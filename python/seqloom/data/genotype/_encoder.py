@@ -13,7 +13,7 @@ from seqloom._arguments import as_bool
 from seqloom._config import JsonConfig
 from seqloom._text import MAX_EXAMPLES
 from seqloom.data.collate._collate import is_tensor
-from seqloom.data.genotype._statistics import Fitted, check_standardize
+from seqloom.data.genotype._statistics import FittedStats, check_standardize
 from seqloom.errors import ArgumentError, RecordError, ShapeError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class StatisticsSource(Protocol):
     """A source that computes the statistics of its genotypes for an encoder."""
 
-    def statistics(self, encoder: GenotypeEncoder, rows: NDArray[np.int64]) -> Fitted:
+    def statistics(self, encoder: GenotypeEncoder, rows: NDArray[np.int64]) -> FittedStats:
         """Return the statistics of rows for an encoder."""
         ...
 
@@ -71,7 +71,7 @@ class GenotypeEncoder(JsonConfig):
     count_A1: bool = True
     digest: str = ""
     encodes: ClassVar[str] = "genotypes"
-    _fitted: Fitted | None = field(init=False, repr=False, compare=False, default=None)
+    _fitted: FittedStats | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         as_bool("count_A1", self.count_A1)
@@ -104,7 +104,7 @@ class GenotypeEncoder(JsonConfig):
         return self._fitted is not None
 
     @property
-    def fitted(self) -> Fitted:
+    def fitted(self) -> FittedStats:
         """The variants and their statistics."""
         if self._fitted is None:
             raise ArgumentError(
@@ -149,7 +149,7 @@ class GenotypeEncoder(JsonConfig):
         source = cast("StatisticsSource", examples.source)
         return self.with_fitted(source.statistics(self, examples.rows))
 
-    def with_fitted(self, fitted: Fitted) -> GenotypeEncoder:
+    def with_fitted(self, fitted: FittedStats) -> GenotypeEncoder:
         """Return an encoder with the given statistics.
 
         Args:
@@ -166,7 +166,7 @@ class GenotypeEncoder(JsonConfig):
             >>> encoder.with_fitted(fitted.fitted) == fitted
             True
         """
-        other = replace(self, digest=_digest(fitted.to_arrays()))
+        other = replace(self, digest=_digest_arrays(fitted.to_arrays()))
         object.__setattr__(other, "_fitted", fitted)
         return other
 
@@ -204,12 +204,12 @@ class GenotypeEncoder(JsonConfig):
             1
         """
         converted = {name: np.asarray(array) for name, array in arrays.items()}
-        if _digest(converted) != self.digest:
+        if _digest_arrays(converted) != self.digest:
             raise RecordError(
                 "the encoder's arrays do not match the digest in its settings: the files "
                 "are of different runs"
             )
-        return self.with_fitted(Fitted.from_arrays(converted)) if converted else self
+        return self.with_fitted(FittedStats.from_arrays(converted)) if converted else self
 
     def tables(self, dtype: DTypeLike = "float32") -> NDArray[Any]:
         """Return the lookup tables, with the number for each code of each variant.
@@ -304,14 +304,14 @@ class GenotypeEncoder(JsonConfig):
         return {name: getattr(self, name) for name in names}
 
 
-def constants_of(encoder: GenotypeEncoder) -> dict[str, Any]:
+def report_constants(encoder: GenotypeEncoder) -> dict[str, Any]:
     """Return the number of constant variants, and examples of them, for a report."""
     fitted = encoder.fitted
     ids = fitted.variants.ids[np.flatnonzero(fitted.is_constant)[:MAX_EXAMPLES]]
     return {"constant": encoder.constant, "constant_examples": ids.tolist()}
 
 
-def _digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+def _digest_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
     """Return a hash of arrays: 32 hexadecimal digits; empty without arrays."""
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(arrays):

@@ -59,7 +59,7 @@ class GenotypeFiles:
     ) -> GenotypeFiles:
         """Find the .fam and .bim tables: the given paths, or files named like the .bed."""
         if isinstance(bed, open_bed):
-            files = _locations_of(bed)
+            files = _find_bed_locations(bed)
             return cls.find(files["bed"], fam=fam or files["fam"], bim=bim or files["bim"])
         if isinstance(bed, list | tuple):  # different files may have different variants
             raise ArgumentError(
@@ -82,7 +82,7 @@ class GenotypeFiles:
         """Open the .bed; wait while another process renames its newly written files."""
         return open_bed_file(Path(self.bed))[0]
 
-    def people(self) -> People:
+    def read_people(self) -> People:
         """Read the .fam; raise if the .bed is missing."""
         if not Path(self.bed).exists():
             self.open_bed()
@@ -122,7 +122,7 @@ class ReadingOptions:
         object.__setattr__(self, "progress", None)
 
 
-def _locations_of(bed: open_bed) -> dict[str, Path]:
+def _find_bed_locations(bed: open_bed) -> dict[str, Path]:
     """Return the three files of an ``open_bed``; raise for custom properties."""
     if bed.properties_dict:
         raise ArgumentError(
@@ -144,7 +144,7 @@ def _remote_file_error(path: object) -> ArgumentError:
     )
 
 
-def memory_of(memory: int | str | None) -> int:
+def parse_memory(memory: int | str | None) -> int:
     """Return a number of bytes, from a number or a string such as ``"512 MiB"``."""
     if memory is None:
         free = available_memory() or _MEMORY_DIVISOR * _MAX_MEMORY

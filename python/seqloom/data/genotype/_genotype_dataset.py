@@ -11,13 +11,13 @@ import numpy as np
 from seqloom._arguments import as_bool, as_choice, check_callable
 from seqloom._files import as_path_text, find_cache_folder
 from seqloom.data._dataset import Dataset
-from seqloom.data._encoder import encoded_kind
+from seqloom.data._encoder import encoder_input_type
 from seqloom.data.genotype._encoder import GenotypeEncoder
-from seqloom.data.genotype._files import GenotypeFiles, ReadingOptions, memory_of
+from seqloom.data.genotype._files import GenotypeFiles, ReadingOptions, parse_memory
 from seqloom.data.genotype._genotype_source import GenotypeSource
 from seqloom.data.genotype._people import Columns
 from seqloom.data.genotype._phenotype import (
-    MISSING,
+    MISSING_CELLS,
     Covariates,
     MissingCodes,
     label_samples,
@@ -148,13 +148,13 @@ def GenotypeDataset(
     check_callable("progress", progress)
     skip_format_check = as_bool("skip_format_check", skip_format_check)
     count_A1 = as_bool("count_A1", count_A1)
-    labels = Labels.of(labels, Labels(missing=MISSING), old, maker=GenotypeDataset)
+    labels = Labels.of(labels, Labels(missing=MISSING_CELLS), old, maker=GenotypeDataset)
     labels.check_unsupported("label_from_header", of="SequenceDataset")
     covariate_columns = column_names("covariate_columns", covariate_columns)
     check_counted_allele(bed, count_a1=count_A1)
     files = GenotypeFiles.find(bed, fam=fam, bim=bim)
     reading = ReadingOptions(
-        memory=memory_of(memory),
+        memory=parse_memory(memory),
         cache=find_cache_folder()
         if cache is None
         else Path(as_path_text("cache", cache, one="a folder")).absolute(),
@@ -163,7 +163,7 @@ def GenotypeDataset(
         check=not skip_format_check,
     )
     encoder = choose_encoder(encoder, GenotypeEncoder(impute, standardize, count_A1))
-    people = files.people()
+    people = files.read_people()
     chosen = choose_variants(files, variants, encoder)
     if by == "variant":
         _check_no_sample_columns(labels, covariates)
@@ -246,7 +246,7 @@ def choose_encoder(
     """Return the given or the new encoder; raise if their settings are different."""
     if encoder is None:
         return new_encoder
-    if encoded_kind(encoder) != GenotypeEncoder.encodes:
+    if encoder_input_type(encoder) != GenotypeEncoder.encodes:
         raise ArgumentError(f"encoder must be a GenotypeEncoder or None, got {encoder!r}")
     if new_encoder not in {GenotypeEncoder(), GenotypeEncoder(**encoder.settings())}:
         raise ArgumentError(

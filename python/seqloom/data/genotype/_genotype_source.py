@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.data._encoder import allocate_batch
-from seqloom.data._source import FetchOptions, Source, find_group
+from seqloom.data._source import FetchOptions, Source, select_group_column
 from seqloom.data.genotype._codes import CodeStore
-from seqloom.data.genotype._encoder import GenotypeEncoder, constants_of, flip_codes
-from seqloom.data.genotype._statistics import Fitted, covariate_statistics, mean_and_scale
+from seqloom.data.genotype._encoder import GenotypeEncoder, flip_codes, report_constants
+from seqloom.data.genotype._statistics import (
+    FittedStats,
+    covariate_statistics,
+    mean_and_scale,
+)
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -102,10 +106,10 @@ class GenotypeSource(Source):
             codes = codes if is_flipped is None else flip_codes(codes, is_flipped)
             batch: dict[str, Any] = {"codes": codes}
         else:
-            batch = {"inputs": self._numbers(rows, options.out, options.num_threads)}
-        return batch | self._covariates_of(rows)
+            batch = {"inputs": self._decode_rows(rows, options.out, options.num_threads)}
+        return batch | self._covariate_column(rows)
 
-    def _numbers(
+    def _decode_rows(
         self, rows: Rows, out: NDArray[Any] | None, num_threads: int
     ) -> NDArray[Any]:
         """Return decoded genotypes, in memory that is reused after the batch is freed."""
@@ -122,7 +126,7 @@ class GenotypeSource(Source):
             self._codes.decode(rows, tables, out, num_threads=num_threads)
         return out
 
-    def _covariates_of(self, rows: Rows) -> dict[str, Any]:
+    def _covariate_column(self, rows: Rows) -> dict[str, Any]:
         """Return the column of covariates; empty without covariates."""
         if not (self._by_sample and self.covariate_names):
             return {}
@@ -132,7 +136,7 @@ class GenotypeSource(Source):
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
         """Return the columns ``chromosome`` and ``position``; none for samples."""
         del epoch
-        return {} if self._by_sample else self._variants.about(rows)
+        return {} if self._by_sample else self._variants.locations(rows)
 
     def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
         """Return family, label or covariates of samples, or chromosomes of variants."""
@@ -141,8 +145,8 @@ class GenotypeSource(Source):
         columns = self.columns(rows, None)
         if labels is not None:
             columns["label"] = labels
-        columns |= self._covariates_of(rows)
-        return find_group(name, columns)
+        columns |= self._covariate_column(rows)
+        return select_group_column(name, columns)
 
     def _find_tables(self) -> NDArray[Any]:
         """Return the lookup tables of the encoder, flipped for the alleles of the file."""
@@ -161,10 +165,10 @@ class GenotypeSource(Source):
         if self._fitted_encoder is None:
             fitted = self.statistics(self._encoder, self._training_rows)
             self._fitted_encoder = self._encoder.with_fitted(fitted)
-            self._facts |= constants_of(self._fitted_encoder)
+            self._facts |= report_constants(self._fitted_encoder)
         return self._fitted_encoder
 
-    def statistics(self, encoder: GenotypeEncoder, rows: Rows | None = None) -> Fitted:
+    def statistics(self, encoder: GenotypeEncoder, rows: Rows | None = None) -> FittedStats:
         """Return the statistics of some samples, or of all samples, for an encoder."""
         if self._variants.is_flipped is not None:
             raise ArgumentError(
@@ -180,7 +184,7 @@ class GenotypeSource(Source):
         )
         values = self._covariates.values[rows] if self._by_sample else np.zeros((1, 0))
         covariate_mean, covariate_scale = covariate_statistics(values)
-        return Fitted(
+        return FittedStats(
             variants=self._variants.to_variants(count_a1=encoder.count_A1),
             mean=mean,
             scale=scale,
@@ -199,13 +203,13 @@ class GenotypeSource(Source):
         if not to.is_fitted:
             return self._copy_with(_encoder=to)
         self._covariates.check_has(to, self._files.bed)
-        variants = self._variants.read_by(to, self._files.bed)
-        is_same = variants.has_rows_of(self._variants)
+        variants = self._variants.match_encoder(to, self._files.bed)
+        is_same = variants.has_same_rows(self._variants)
         return self._copy_with(
             _encoder=to,
             _variants=variants,
             _codes=self._codes if is_same else self._open_codes(variants),
-            _facts=self._facts | variants.report | constants_of(to),
+            _facts=self._facts | variants.report | report_constants(to),
         )
 
     def _copy_with(self, **state: Any) -> GenotypeSource:

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom.data._frame import Frame, frame_index, is_array, values_of
+from seqloom.data._frame import Frame, frame_index, is_array, to_values
 from seqloom.data._paths import expand_table_paths
-from seqloom.data.label._labels import Cells, cells_of
-from seqloom.data.label._source import id_text
+from seqloom.data.label._labels import Cells, to_cells
+from seqloom.data.label._source import id_to_text
 from seqloom.data.label._table import (
     LabelTable,
+    add_table_to_errors,
     column_position,
-    csv_reader,
-    fault_at,
-    first_row,
+    error_at,
+    make_csv_reader,
     open_text,
-    reading_table,
+    read_first_row,
 )
 from seqloom.errors import ArgumentError, LabelError
 
@@ -68,7 +68,7 @@ class People:
         return len(set(self.iids.tolist())) == len(self.iids)
 
     @cached_property
-    def _by_pair(self) -> dict[Key, int]:
+    def _row_by_pair(self) -> dict[Key, int]:
         """Row of each (FID, IID)."""
         return self._number_keys(
             list(zip(self.fids.tolist(), self.iids.tolist(), strict=True))
@@ -92,14 +92,14 @@ class People:
     def check_unique(self) -> None:
         """Raise if two individuals have the same FID and IID."""
         if not self._is_unique:
-            _ = self._by_pair
+            _ = self._row_by_pair
 
     def find(self, keys: Sequence[Key]) -> list[int | None]:
         """Return the row of each (FID, IID), or IID; None for unknown ids."""
         if not keys:
             return []
         is_pair = isinstance(keys[0], tuple)
-        rows = self._by_pair if is_pair else self._number_keys(self.iids.tolist())
+        rows = self._row_by_pair if is_pair else self._number_keys(self.iids.tolist())
         return [rows.get(key) for key in keys]
 
 
@@ -128,14 +128,14 @@ def read_person_table(path: str, columns: Columns, people: People) -> PersonTabl
     # The first line is a header if it contains FID, IID or the name of a wanted column.
     # Without a header, the first cells must be the ids of an individual, as in PLINK
     # files.
-    with reading_table(path), open_text(path) as file:
+    with add_table_to_errors(path), open_text(path) as file:
         wanted = (columns.id_column or _IID,)
         has_one_word_ids = columns.id_column is None
-        reader = csv_reader(path, file, wanted, has_one_word_ids=has_one_word_ids)
+        reader = make_csv_reader(path, file, wanted, has_one_word_ids=has_one_word_ids)
         try:
-            return _read(path, reader, columns, people=people)
+            return _read_rows(path, reader, columns, people=people)
         except csv.Error as error:
-            fault: FormatError = fault_at(path, reader.line_num, str(error))
+            fault: FormatError = error_at(path, reader.line_num, str(error))
             raise fault from error
 
 
@@ -144,11 +144,11 @@ def frame_table(frame: Frame, columns: Columns) -> PersonTable:
     names, index = frame.names, frame.ids(columns.id_column or "id")
     has_column = {_FID, _IID, columns.id_column} & {*names, *map(str.upper, names)}
     if index is None or has_column:
-        ids, values = _columns(frame.what, names, columns)
+        ids, values = _find_columns(frame.what, names, columns)
         parts = [_id_column(frame, names[at]) for at in ids]
-        keys = [_person_key(list(row)) for row in zip(*parts, strict=True)]
+        keys = [_ids_to_key(list(row)) for row in zip(*parts, strict=True)]
     else:
-        keys = [key_of(key, frame.what) for key in index]
+        keys = [to_key(key, frame.what) for key in index]
         wanted = columns.wanted or names
         values = [column_position(frame.what, names, name) for name in wanted]
     cells = [map(_cell_text, frame.column(names[at])) for at in values]
@@ -157,37 +157,39 @@ def frame_table(frame: Frame, columns: Columns) -> PersonTable:
     return PersonTable(frame.what, tuple(names[at] for at in values), keys, rows, lines)
 
 
-def key_of(key: Any, what: str) -> Key:
+def to_key(key: Any, what: str) -> Key:
     """Return the key of an individual from an IID, or a tuple of FID and IID."""
     parts: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType]
-    return _person_key([id_text(part, what).strip() for part in parts])
+    return _ids_to_key([id_to_text(part, what).strip() for part in parts])
 
 
 def _id_column(frame: Frame, column: str) -> list[str]:
     cells = enumerate(frame.column(column), 1)
-    return [id_text(cell, f"{frame.what}, row {row}").strip() for row, cell in cells]
+    return [id_to_text(cell, f"{frame.what}, row {row}").strip() for row, cell in cells]
 
 
 def _cell_text(value: Any) -> str:
     """Return a cell of a data frame as text; raise unless it is one value."""
-    cells = cells_of([value])[0]
+    cells = to_cells([value])[0]
     if len(cells) != 1:
         raise LabelError(f"a cell has {quote(value)}: expected one value")
     return cells[0]
 
 
-def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> PersonTable:
+def _read_rows(
+    path: str, reader: Reader, columns: Columns, *, people: People
+) -> PersonTable:
     """Read the ids and the wanted columns of a table."""
-    first = [cell.strip() for cell in first_row(path, reader)]
+    first = [cell.strip() for cell in read_first_row(path, reader)]
     names = [first[0].lstrip("#").strip(), *first[1:]]
     named_ids = {name.upper() for name in names} & {_FID, _IID}
     is_asked = columns.id_column is not None or set(names) & set(columns.wanted or ())
     if named_ids or is_asked:
-        ids, values = _columns(path, names, columns)
+        ids, values = _find_columns(path, names, columns)
         table = PersonTable(path, tuple(names[at] for at in values), [], [], [])
     else:
         ids, values = _headerless_columns(path, first, columns, people=people)
-        named = default_names(columns.what, len(values))
+        named = default_column_names(columns.what, len(values))
         chosen = [column_position(path, [*named], name) for name in columns.wanted or named]
         values = [values[at] for at in chosen]
         table = PersonTable(path, tuple(named[at] for at in chosen), [], [], [])
@@ -199,7 +201,7 @@ def _read(path: str, reader: Reader, columns: Columns, *, people: People) -> Per
             _append_row(table, row, (ids, values), line=reader.line_num)
         else:
             message = f"expected {len(first)} cells, found {len(row)}"
-            raise fault_at(path, reader.line_num, message)
+            raise error_at(path, reader.line_num, message)
     return table
 
 
@@ -210,8 +212,8 @@ def _append_row(
     ids, values = positions
     key = [row[at].strip() for at in ids]
     if "" in key:
-        raise fault_at(table.path, line, "expected an id, found an empty cell")
-    table.keys.append(_person_key(key))
+        raise error_at(table.path, line, "expected an id, found an empty cell")
+    table.keys.append(_ids_to_key(key))
     table.rows.append(tuple(row[at].strip() for at in values))
     table.lines.append(line)
 
@@ -221,11 +223,13 @@ def format_key(key: Key) -> str:
     return key if isinstance(key, str) else ":".join(key)
 
 
-def _person_key(ids: list[str]) -> Key:
+def _ids_to_key(ids: list[str]) -> Key:
     return (ids[0], ids[1]) if len(ids) > 1 else ids[0]
 
 
-def _columns(path: str, names: list[str], columns: Columns) -> tuple[list[int], list[int]]:
+def _find_columns(
+    path: str, names: list[str], columns: Columns
+) -> tuple[list[int], list[int]]:
     upper = [name.upper() for name in names]
     if columns.id_column is not None:
         ids = [column_position(path, names, columns.id_column)]
@@ -251,7 +255,7 @@ def _headerless_columns(
     """Return the columns of ids and of values of a table without a header."""
     for ids in ([0, 1], [0]):
         is_wide = len(first) > len(ids)
-        if is_wide and people.find([_person_key([first[at] for at in ids])])[0] is not None:
+        if is_wide and people.find([_ids_to_key([first[at] for at in ids])])[0] is not None:
             return ids, list(range(len(ids), len(first)))
     shown = " ".join(first[:2])[:_MAX_SHOWN_CHARACTERS]
     raise LabelError(
@@ -309,20 +313,22 @@ def _make_tables(values: Any, people: People, columns: Columns) -> list[PersonTa
     if isinstance(values, Mapping):
         by_key: dict[Any, Any] = dict(values)  # pyright: ignore[reportUnknownArgumentType]
         what = f"the dict of {columns.what}s"
-        return [_from_rows(what, list(by_key), list(by_key.values()), columns=columns)]
+        return [_rows_to_table(what, list(by_key), list(by_key.values()), columns=columns)]
     frame = Frame.of(values)
     if frame is not None:
         return [frame_table(frame, columns)]
     if (index := frame_index(values)) is not None:
         what = f"the series of {columns.what}s"
-        return [_from_rows(what, index, values_of(values), columns=columns)]
+        return [_rows_to_table(what, index, to_values(values), columns=columns)]
     is_each = _are_in_fam_order(values, people)
     return (
-        [_of_array(values, people, columns)] if is_each else _files(values, people, columns)
+        [_table_from_array(values, people, columns)]
+        if is_each
+        else _read_tables(values, people, columns)
     )
 
 
-def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
+def _read_tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
     is_many = isinstance(values, Iterable) and not isinstance(values, (str, os.PathLike))
     paths: list[Any] = list(cast("Iterable[Any]", values)) if is_many else [values]
     if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:
@@ -343,20 +349,20 @@ def _are_in_fam_order(values: Any, people: People) -> bool:
     return is_array(values) and not (is_text and len(values) != len(people))
 
 
-def _from_rows(
+def _rows_to_table(
     what: str, ids: list[Any], values: list[Any], *, columns: Columns
 ) -> PersonTable:
     """Return a table from a list of ids and a list of values; ids may repeat."""
-    rows = cells_of(values)
+    rows = to_cells(values)
     widths = {len(row) for row in rows if row != ("",)}
     if len(widths) != 1:
         raise LabelError(f"{what} must have the same number of values for each id")
-    return _make_table(what, [key_of(key, what) for key in ids], rows, columns=columns)
+    return _make_table(what, [to_key(key, what) for key in ids], rows, columns=columns)
 
 
-def _of_array(values: Any, people: People, columns: Columns) -> PersonTable:
+def _table_from_array(values: Any, people: People, columns: Columns) -> PersonTable:
     """Return a table from an array with one row for each individual."""
-    rows = cells_of(values_of(values))
+    rows = to_cells(to_values(values))
     widths = {len(row) for row in rows if row != ("",)}
     if len(rows) != len(people) or len(widths) > 1:
         shape = getattr(values, "shape", (len(rows),))
@@ -376,11 +382,11 @@ def _make_table(
     rows = [row if len(row) == width else ("",) * width for row in rows]
     names = columns.wanted
     if names is None or len(names) != width:
-        names = default_names(columns.what, width)
+        names = default_column_names(columns.what, width)
     return PersonTable(what, names, keys, rows, list(range(1, len(rows) + 1)))
 
 
-def default_names(what: str, count: int) -> Cells:
+def default_column_names(what: str, count: int) -> Cells:
     """Return column names for a table without a header."""
     return (what,) if count == 1 else tuple(f"{what}{at}" for at in range(1, count + 1))
 

@@ -14,7 +14,7 @@ from seqloom._warning import warn_user
 from seqloom.data.genotype._people import Columns, PersonValues, join_people
 from seqloom.data.label._labels import BOOLEANS, LabelColumn
 from seqloom.data.label._numbers import number_labels
-from seqloom.data.label._source import LabelSource, count_ids, join
+from seqloom.data.label._source import LabelSource, count_ids, join_labels_by_key
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from seqloom.data.label._labels import Cells, Labels
 
 
-STATES = ("control", "case")
+CASE_CONTROL_CLASSES = ("control", "case")
 # Meaning of each phenotype code. In the PLINK coding (1 for control, 2 for case), 0
 # means missing.
-_STATE_CODES = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "case"}}
+_CODINGS = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "case"}}
 _MISSING_WORDS = frozenset(
     {"na", "n/a", "#n/a", "<na>", "nan", "null", "none", ".", "?", "-"}
 )
-MISSING = ("NA", "-9", "nan", "")
+MISSING_CELLS = ("NA", "-9", "nan", "")
 _MISSING_ROW = ("",)
 _MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
@@ -81,7 +81,7 @@ def _replace_codes(
         return rows
     what = f"{joined.what}, {' '.join(joined.names)}"
     cells = [cell for row in rows.values() for cell in row]
-    states = states_of(cells, labels.coding, what=what)
+    states = decode_states(cells, labels.coding, what=what)
     if states is None:
         return rows
     is_guessed = labels.source is None and labels.coding == "auto"
@@ -98,9 +98,9 @@ def _replace_codes(
     return {at: row for at, row in replaced.items() if row != _MISSING_ROW}
 
 
-def _warn_of_marks(cells: dict[str, Cells], what: str, *, is_guessed: bool) -> None:
+def _warn_of_missing_codes(cells: dict[str, Cells], what: str, *, is_guessed: bool) -> None:
     flat = [cell for row in cells.values() for cell in row]
-    marks = missing_marks(flat, with_codes=is_guessed)
+    marks = find_missing_marks(flat, with_codes=is_guessed)
     if marks:
         shown = ", ".join(map(repr, marks))
         warn_user(
@@ -117,7 +117,7 @@ def _number_labels(
     all_labels = LabelSource(
         joined.what, joined.names, {names[at]: row for at, row in joined.cells.items()}
     )
-    report = join(
+    report = join_labels_by_key(
         all_labels,
         names,
         names,
@@ -133,7 +133,7 @@ def _number_labels(
     ids = [names[at] for at in labelled]
     cells = {names[at]: row for at, row in rows.items()}
     source = LabelSource(joined.what, joined.names, cells, joined.tables)
-    task, classes = _task_and_classes(cells, labels)
+    task, classes = _choose_task(cells, labels)
     report |= count_ids("missing_labels", [names[at] for at in sorted(empty)])
     column = number_labels(
         source,
@@ -144,16 +144,16 @@ def _number_labels(
             rows=np.array(labelled), unmatched=joined.unmatched, report=report
         ),
     )
-    _warn_of_marks(cells, joined.what, is_guessed=labels.task == "auto")
+    _warn_of_missing_codes(cells, joined.what, is_guessed=labels.task == "auto")
     return column
 
 
-def _task_and_classes(cells: dict[str, Cells], labels: Labels) -> tuple[str, Cells | None]:
+def _choose_task(cells: dict[str, Cells], labels: Labels) -> tuple[str, Cells | None]:
     """Return task and classes; numbers that are not case-control codes are values."""
     flat = {cell for row in cells.values() for cell in row}
     classes = None if labels.classes is None else tuple(labels.classes)
-    if flat <= set(STATES) and labels.task in {"auto", "classify"}:
-        return "classify", STATES if classes is None else classes
+    if flat <= set(CASE_CONTROL_CLASSES) and labels.task in {"auto", "classify"}:
+        return "classify", CASE_CONTROL_CLASSES if classes is None else classes
     is_values = labels.task == "auto" and len(flat) > 1 and are_numbers(flat)
     return ("regress" if is_values else labels.task), classes
 
@@ -203,7 +203,7 @@ def _normalise_cell(cell: str) -> str:
 _ZERO_CODE = MissingCodes(frozenset({"0"}))
 
 
-def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str] | None:
+def decode_states(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str] | None:
     """Return control, case or missing for each cell; None if cells are not codes."""
     normalised = {cell: _normalise_cell(cell) for cell in dict.fromkeys(cells)}
     found = set(normalised.values())
@@ -217,14 +217,14 @@ def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str]
                 '(--coding 12), or task="regress" (--task regress)'
             )
         coding = "12" if "2" in found else "01"
-    meanings = _STATE_CODES[coding] | ({"0": ""} if coding == "12" else {})
+    meanings = _CODINGS[coding] | ({"0": ""} if coding == "12" else {})
     if strange := [cell for cell, text in normalised.items() if text not in meanings]:
         shown = ", ".join(map(repr, strange[:MAX_EXAMPLES]))
         raise LabelError(f'{what}: coding="{coding}" has no meaning for {shown}')
     return {cell: meanings[text] for cell, text in normalised.items()}
 
 
-def missing_marks(cells: Iterable[str], *, with_codes: bool) -> list[str]:
+def find_missing_marks(cells: Iterable[str], *, with_codes: bool) -> list[str]:
     """Return the cells that look like missing values, such as NA or -9."""
     cell_of = {_normalise_cell(cell): cell for cell in cells}
     marks = [text for text in cell_of if text in _MISSING_WORDS]

@@ -107,7 +107,7 @@ class Variants:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fitted:
+class FittedStats:
     """Statistics of variants and covariates over some samples."""
 
     variants: Variants
@@ -128,7 +128,7 @@ class Fitted:
         return numbers | _pack_texts("covariate", self.covariate_names)
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Fitted:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> FittedStats:
         """Restore the statistics from the arrays that ``to_arrays`` returned."""
         texts = [np.array(_unpack_texts(name, arrays), np.str_) for name in _STRING_COLUMNS]
         numbers = {name: arrays[name] for name in _NUMBER_COLUMNS}

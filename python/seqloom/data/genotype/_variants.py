@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom._text import join_first_names
 from seqloom.data._frame import mask_by_id
-from seqloom.data._position import positions
+from seqloom.data._position import as_indices
 from seqloom.data.genotype._statistics import Variants
 from seqloom.errors import ArgumentError, FormatError, OutOfRangeError
 
@@ -62,7 +62,7 @@ class ChosenVariants:
         """Return the ids of some selected variants."""
         return self.column("sid", positions)
 
-    def about(self, positions: Rows) -> dict[str, Any]:
+    def locations(self, positions: Rows) -> dict[str, Any]:
         """Return chromosome and position of some selected variants."""
         return {
             "chromosome": self.column("chromosome", positions).tolist(),
@@ -74,16 +74,16 @@ class ChosenVariants:
         alleles = ("allele_1", "allele_2") if count_a1 else ("allele_2", "allele_1")
         return Variants(*(self.column(name) for name in ("sid", *alleles)))
 
-    def has_rows_of(self, other: ChosenVariants) -> bool:
+    def has_same_rows(self, other: ChosenVariants) -> bool:
         """Return whether another selection has the same variants in the same order."""
         if self.rows is None or other.rows is None:
             return self.rows is other.rows
         return np.array_equal(self.rows, other.rows)
 
-    def read_by(self, encoder: GenotypeEncoder, name: str) -> ChosenVariants:
+    def match_encoder(self, encoder: GenotypeEncoder, name: str) -> ChosenVariants:
         """Select the variants of a fitted encoder."""
         all_variants = replace(self, rows=None, is_flipped=None)
-        matched = match(
+        matched = match_variants(
             encoder.variants, all_variants.to_variants(count_a1=encoder.count_A1), name=name
         )
         is_all = np.array_equal(matched.positions, np.arange(self.in_file))
@@ -111,7 +111,7 @@ def choose_variants(
         return chosen
     if chosen.rows is not None:
         raise ArgumentError("a fitted encoder selects its variants: leave variants= out")
-    return chosen.read_by(encoder, files.bed)
+    return chosen.match_encoder(encoder, files.bed)
 
 
 def choose_rows(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
@@ -136,7 +136,7 @@ def choose_rows(ids: NDArray[Any], wanted: Any) -> NDArray[np.int64] | None:
 
 def _check_positions(wanted: NDArray[Any], count: int) -> NDArray[np.int64]:
     try:
-        return positions(wanted, count)
+        return as_indices(wanted, count)
     except OutOfRangeError:
         shown = "a mask" if wanted.dtype == np.bool_ else "indices"
         raise OutOfRangeError(
@@ -175,26 +175,30 @@ class VariantMatch:
         return int(self.is_flipped.sum())
 
 
-def match(wanted: Variants, found: Variants, *, name: str) -> VariantMatch:
+def match_variants(wanted: Variants, found: Variants, *, name: str) -> VariantMatch:
     """Match each requested variant to a row by its id and alleles."""
     # Fast path for a file with the same variants in the same order.
-    is_same = np.array_equal(wanted.ids, found.ids) and _is_equal(wanted, found).all()
+    is_same = np.array_equal(wanted.ids, found.ids) and _same_alleles(wanted, found).all()
     if is_same:
         return VariantMatch(np.arange(len(wanted)), np.zeros(len(wanted), np.bool_))
     candidates = _list_candidates(wanted, found)
-    _check_present(wanted, candidates, name)
+    _check_found(wanted, candidates, name)
     rows = zip(wanted.ids.tolist(), wanted.counted, wanted.other, strict=True)
-    positions = [_choose_row(row, found, candidates[row[0]], name=name) for row in rows]
+    positions = [
+        _choose_matching_row(row, found, candidates[row[0]], name=name) for row in rows
+    ]
     chosen = np.array(positions, np.int64)
     # Some variants have flipped or missing alleles.
     same = found[chosen]
     exchanged = Variants(same.ids, same.other, same.counted)
-    is_exact = _is_equal(wanted, same) | _is_equal(wanted, exchanged)
-    is_straight = np.where(is_exact, _is_equal(wanted, same), _shares_allele(wanted, same))
+    is_exact = _same_alleles(wanted, same) | _same_alleles(wanted, exchanged)
+    is_straight = np.where(
+        is_exact, _same_alleles(wanted, same), _shares_allele(wanted, same)
+    )
     return VariantMatch(chosen, ~is_straight, int((~is_exact).sum()))
 
 
-def _is_equal(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
+def _same_alleles(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
     """Return a mask of variants with equal alleles in the same order."""
     return (wanted.counted == found.counted) & (wanted.other == found.other)
 
@@ -221,7 +225,7 @@ def _list_candidates(wanted: Variants, found: Variants) -> dict[str, list[int]]:
     return candidates
 
 
-def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str) -> None:
+def _check_found(wanted: Variants, candidates: dict[str, list[int]], name: str) -> None:
     missing = [name for name in wanted.ids.tolist() if not candidates[name]]
     if missing:
         raise FormatError(
@@ -232,7 +236,7 @@ def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str
         )
 
 
-def _choose_row(
+def _choose_matching_row(
     row: tuple[str, str, str], found: Variants, here: list[int], *, name: str
 ) -> int:
     """Return the only row that has the id and the alleles of a variant."""

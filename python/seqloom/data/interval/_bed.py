@@ -44,7 +44,7 @@ _STRAND_SIGNS = {"+", "-", "."}
 _MIN_COLUMNS = 3
 
 
-def read_rows(path: str) -> Rows:
+def read_bed(path: str) -> Rows:
     """Read the columns of a file of intervals, and the line number of each row."""
     try:
         with open_text(path, "intervals") as file:
@@ -68,7 +68,7 @@ def _parse_rows(path: str, file: TextIO) -> Rows:
     if is_header:
         names = [cells[0].lstrip("#").strip(), *cells[1:]]
     else:
-        names = _bed_names(path, number, cells)
+        names = _bed_column_names(path, number, cells)
     if double := [name for i, name in enumerate(names) if name in names[:i]]:
         message = f"{path}, line {number}: two columns are named {double[0]!r}"
         raise FormatError(message, path=path, line=number)
@@ -87,7 +87,7 @@ def _parse_rows(path: str, file: TextIO) -> Rows:
         rows.append(cells)
         numbers.append(number)
     if not is_header:
-        names = _names_by_cells(path, names, rows, line=numbers[0])
+        names = _name_columns_by_cells(path, names, rows, line=numbers[0])
     columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
     return columns, numbers
 
@@ -116,10 +116,10 @@ def _is_header(line: str) -> bool:
 
 def _has_position_names(line: str) -> bool:
     """Return whether a line contains column names for chromosome, start and stop."""
-    return _separator_of(line) != ""
+    return _find_separator(line) != ""
 
 
-def _separator_of(line: str) -> str | None:
+def _find_separator(line: str) -> str | None:
     """Return the separator of a header; None for blanks, "" without a header."""
     for mark in _SEPARATORS:
         names = {cell.strip('"# ').lower() for cell in line.split(mark)}
@@ -130,7 +130,7 @@ def _separator_of(line: str) -> str | None:
 
 def _split_table_line(line: str, header: str) -> list[str]:
     """Split a line with the separator and the quotation marks of the header."""
-    mark = _separator_of(header)
+    mark = _find_separator(header)
     if not (mark in (",", ";") or '"' in header):
         return _split_cells(line)
     text = line if mark else " ".join(line.split())
@@ -144,7 +144,7 @@ def _split_cells(line: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def _bed_names(path: str, number: int, cells: list[str]) -> list[str]:
+def _bed_column_names(path: str, number: int, cells: list[str]) -> list[str]:
     """Return the column names of a BED file with the given number of columns."""
     if not all(cell.isprintable() for cell in cells):
         raise FormatError(
@@ -175,11 +175,11 @@ def _number_columns(standard: tuple[str, ...], n: int) -> list[str]:
     return [*standard[:n], *(f"column_{i + 1}" for i in range(len(standard), n))]
 
 
-def _names_by_cells(
+def _name_columns_by_cells(
     path: str, names: list[str], rows: list[list[str]], *, line: int
 ) -> list[str]:
     """Return the column names of a BED file, corrected by the contents of its rows."""
-    if len(names) == len(_NARROW_PEAK) and not any(map(_may_be_peak, rows)):
+    if len(names) == len(_NARROW_PEAK) and not any(map(_may_be_narrow_peak, rows)):
         return _number_columns(_BED6, len(names))
     strand = len(names) - 1
     if _MIN_COLUMNS <= strand < len(_BED6) - 1:
@@ -196,7 +196,7 @@ def _names_by_cells(
     return names
 
 
-def _may_be_peak(row: list[str]) -> bool:
+def _may_be_narrow_peak(row: list[str]) -> bool:
     """Return whether columns 7 to 9 of a row may be the numbers of a narrowPeak file.
 
     BED12 without its last two columns also has ten columns. A join of BED6 and BED3 by
@@ -238,9 +238,9 @@ def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> 
     if not starts or not stops:
         return columns
     if not (
-        is_homer or names == _SAF_COLUMNS or _sizes_equal(columns, starts, stops, end=1)
+        is_homer or names == _SAF_COLUMNS or _sizes_match(columns, starts, stops, end=1)
     ):
-        if names[list(columns).index(chrom)] in _ONE_BASED_CHROMS and not _sizes_equal(
+        if names[list(columns).index(chrom)] in _ONE_BASED_CHROMS and not _sizes_match(
             columns, starts, stops, end=0
         ):
             raise FormatError(
@@ -257,7 +257,7 @@ def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> 
     return columns | changed | _summit_offsets(columns, starts, names)
 
 
-def _sizes_equal(
+def _sizes_match(
     columns: Columns, starts: list[int], stops: list[int], *, end: int
 ) -> bool:
     """Return whether a column of sizes equals ``stop - start + end`` in every row."""

@@ -14,30 +14,30 @@ from seqloom._arguments import as_bool, as_path, as_seed
 from seqloom._text import MAX_EXAMPLES
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import check_augment, check_encoder
-from seqloom.data._frame import Frame, frame_index, values_of
+from seqloom.data._frame import Frame, frame_index, to_values
 from seqloom.data._position import check_integer
 from seqloom.data.interval._interval_source import (
     IntervalSource,
-    alphabet_of,
     check_strands,
+    choose_alphabet,
 )
 from seqloom.data.interval._intervals import MAX_POSITION, read_intervals
-from seqloom.data.interval._spans import Genome, check_edges, spans_of
+from seqloom.data.interval._spans import Genome, apply_edge_rule, compute_spans
 from seqloom.data.label._labels import (
     DEFAULTS,
     Cells,
     LabelColumn,
     Labels,
-    cells_of,
-    labels_of_files,
+    labels_by_file,
+    to_cells,
 )
 from seqloom.data.label._numbers import label_rows
 from seqloom.data.label._source import (
     LabelSource,
     dict_source,
     drop_missing,
-    labels_by_id,
     missing_note,
+    read_labels_by_id,
 )
 from seqloom.errors import ArgumentError, LabelError, MissingFileError
 
@@ -129,13 +129,13 @@ def IntervalDataset(
     as_path("genome", genome, expected="the path of a FASTA or FASTQ file")
     path = os.path.expanduser(os.fsdecode(genome))  # noqa: PTH111 - a path as text stays text
     strand = as_bool("strand", strand)
-    letters = alphabet_of(alphabet, encoder)
+    letters = choose_alphabet(alphabet, encoder)
     augment, seed = check_augment(augment, encoder), as_seed(seed)
     opened, table = Genome(path), read_intervals(intervals)
     if strand:
         check_strands(table.strands < 0, letters)
-    spans = spans_of(table, opened, width)
-    rows = check_edges(table, spans, opened.lengths, jitter=jitter, edge=edge)
+    spans = compute_spans(table, opened, width)
+    rows = apply_edge_rule(table, spans, opened.lengths, jitter=jitter, edge=edge)
     source = IntervalSource(
         opened, table, spans, strand=strand, alphabet=alphabet, jitter=jitter, seed=seed
     )
@@ -270,12 +270,12 @@ def _label_source(
 ) -> tuple[LabelSource, Cells]:
     names = _label_columns(labels.source, intervals)
     if names:
-        return _of_columns(names, intervals, kept), ()
+        return _by_columns(names, intervals, kept), ()
     files = list(dict.fromkeys(intervals.files))
-    if (classes := labels_of_files(labels.source, files)) is not None:
-        return _labels_of_files(dict(zip(files, classes, strict=True)), intervals, kept), ()
+    if (classes := labels_by_file(labels.source, files)) is not None:
+        return _file_labels(dict(zip(files, classes, strict=True)), intervals, kept), ()
     if _are_in_record_order(labels.source, intervals):
-        return _in_order(labels.source, intervals, kept), ()
+        return _ordered_labels(labels.source, intervals, kept), ()
     return _join_by_id(labels, intervals, kept, ids=ids)
 
 
@@ -288,19 +288,19 @@ def _label_columns(labels: Any, intervals: Intervals) -> Cells:
     return tuple(names) if is_each and len(set(names)) == len(names) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
 
-def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
+def _by_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
     rows: list[int] = kept.tolist()
     columns = [[intervals.columns[name][row] for row in rows] for name in names]
     if len(names) == 1:
-        source = dict_source(_label_by_number(columns[0]), names)
+        source = dict_source(_key_by_number(columns[0]), names)
     else:
-        each = [sum(row, ()) for row in zip(*map(cells_of, columns), strict=True)]
-        source = LabelSource("", names, _label_by_number(each))
+        each = [sum(row, ()) for row in zip(*map(to_cells, columns), strict=True)]
+        source = LabelSource("", names, _key_by_number(each))
     what = f"column {', '.join(map(repr, names))}"
     return replace(source, what=what, is_each=True, where=_line_finder(intervals, rows))
 
 
-def _labels_of_files(
+def _file_labels(
     classes: dict[str, Any], intervals: Intervals, kept: NDArray[np.int64]
 ) -> LabelSource:
     if not intervals.files:
@@ -309,7 +309,7 @@ def _labels_of_files(
             "in memory: pass the name of its column of labels"
         )
     rows: list[int] = kept.tolist()
-    each = _label_by_number([classes[intervals.files[row]] for row in rows])
+    each = _key_by_number([classes[intervals.files[row]] for row in rows])
     options: Any = {"what": "the labels of files", "is_each": True, "is_of_files": True}
     return replace(
         dict_source(each, ("label",)), **options, where=_line_finder(intervals, rows)
@@ -321,7 +321,7 @@ def _line_finder(intervals: Intervals, rows: list[int]) -> Callable[[str], str]:
     return lambda name: intervals.locate(rows[int(name)])
 
 
-def _label_by_number(each: list[Any]) -> dict[str, Any]:
+def _key_by_number(each: list[Any]) -> dict[str, Any]:
     return {str(i): label for i, label in enumerate(each)}
 
 
@@ -338,14 +338,16 @@ def _are_in_record_order(labels: Any, intervals: Intervals) -> bool:
     return callable(getattr(labels, "__len__", None)) and is_in_order
 
 
-def _in_order(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
+def _ordered_labels(
+    labels: Any, intervals: Intervals, kept: NDArray[np.int64]
+) -> LabelSource:
     """Convert labels in the order of the intervals to numbers."""
     if len(labels) != len(intervals):
         raise ArgumentError(
             f"labels must be one for each of {len(intervals):,} intervals, "
             f"got {len(labels):,}"
         )
-    values = values_of(labels)
+    values = to_values(labels)
     numbered = {str(i): values[row] for i, row in enumerate(kept.tolist())}
     return replace(dict_source(numbered, ("label",)), what="the labels", is_each=True)
 
@@ -369,7 +371,7 @@ def _join_by_id(
         raise MissingFileError(
             f"{path}: no such file, nor a column of the intervals, which have {known}"
         )
-    source = labels_by_id(labels)
+    source = read_labels_by_id(labels)
     names = intervals.columns.get("name", [])
     keys: dict[str, str] = {}
     shown = _choose_names(ids, [intervals.name(row) for row in kept.tolist()], source)

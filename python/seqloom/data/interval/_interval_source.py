@@ -13,9 +13,9 @@ from seqloom._rust import _native
 from seqloom.data._encoder import may_drop_residues
 from seqloom.data._source import Fetched, FetchOptions, Source, iterate_letters
 from seqloom.data.interval._intervals import STRAND_SIGNS
-from seqloom.data.interval._spans import shifts
-from seqloom.data.label._labels import MISSING
-from seqloom.data.label._table import list_names, name_nearest
+from seqloom.data.interval._spans import sample_shifts
+from seqloom.data.label._labels import MISSING_TEXTS
+from seqloom.data.label._table import format_column_names, suggest_name
 from seqloom.errors import AlphabetError, ArgumentError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _T_TO_U = bytes.maketrans(b"Tt", b"Uu")
 _COMPLEMENT_TABLES = {"dna": _DNA_COMPLEMENT, "rna": _DNA_COMPLEMENT.translate(_T_TO_U)}
 _ALPHABETS = (*_COMPLEMENT_TABLES, "protein")
 # Amino acids whose characters are not nucleotide codes.
-_AMINO_ACIDS = np.frombuffer(b"EFIJLOPQZefijlopqz", np.uint8)
+_PROTEIN_ONLY_BYTES = np.frombuffer(b"EFIJLOPQZefijlopqz", np.uint8)
 _URACIL = np.frombuffer(b"Uu", np.uint8)
 
 
@@ -83,7 +83,7 @@ class IntervalSource(Source):
         if column is None:
             return None
         names = [" ".join(str(name).split()) for name in self.intervals.columns[column]]
-        return names if any(name not in MISSING for name in names) else None
+        return names if any(name not in MISSING_TEXTS for name in names) else None
 
     def ids(self, rows: Rows) -> list[str]:
         """Return the positions of intervals as ids."""
@@ -118,7 +118,7 @@ class IntervalSource(Source):
         if name not in columns:
             raise ArgumentError(
                 f"the intervals have no column {name!r}; they have "
-                f"{list_names(sorted(columns))}{name_nearest(name, columns)}"
+                f"{format_column_names(sorted(columns))}{suggest_name(name, columns)}"
             )
         return [columns[name][row] for row in rows.tolist()]
 
@@ -128,11 +128,11 @@ class IntervalSource(Source):
         if epoch is None or not self.jitter:
             return spans
         key = Key(self._seed).fold("jitter").fold(epoch)
-        return spans.shift(shifts(key, rows, self.jitter))
+        return spans.shift(sample_shifts(key, rows, self.jitter))
 
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched:
         """Return the sequences of rows, padded or reverse-complemented if necessary."""
-        alphabet = alphabet_of(self._given_alphabet, options.encoder)
+        alphabet = choose_alphabet(self._given_alphabet, options.encoder)
         wanted = self._spans_at(rows, options.epoch)
         real = wanted.clip(self._genome.lengths)
         letters = self._genome.fetch(
@@ -177,7 +177,7 @@ class IntervalSource(Source):
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
         """Yield bytes to hash: the genome's hash, the intervals, rows and labels."""
-        is_rna = alphabet_of(self._given_alphabet, encoder) == "rna"
+        is_rna = choose_alphabet(self._given_alphabet, encoder) == "rna"
         choices = labels.task, labels.classes, jitter, self.strand, is_rna
         yield repr(choices).encode()
         yield self._genome.digest()
@@ -212,7 +212,7 @@ def reverse_complement(
     _native.turn_rows(letters.data, letters.offsets, is_minus.view(np.uint8), table)
 
 
-def alphabet_of(alphabet: str | None, encoder: Any) -> str | None:
+def choose_alphabet(alphabet: str | None, encoder: Any) -> str | None:
     """Return the given alphabet, or the alphabet of the encoder; None if unknown."""
     if alphabet is not None:
         as_choice("alphabet", alphabet, _ALPHABETS)
@@ -242,7 +242,7 @@ def pad_rows(
     """Pad rows at both ends with N, or with X for proteins."""
     if not (before.any() or after.any()):
         return letters
-    if alphabet is None and _native.count_letters(letters.data)[_AMINO_ACIDS].any():
+    if alphabet is None and _native.count_letters(letters.data)[_PROTEIN_ONLY_BYTES].any():
         raise ArgumentError(
             'edge="pad" pads with N, which is asparagine in a protein: pass '
             'alphabet="protein" or an encoder of proteins to pad with X, or '

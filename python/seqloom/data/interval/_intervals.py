@@ -11,15 +11,15 @@ import numpy as np
 
 from seqloom._arguments import as_path, quote
 from seqloom.data._frame import Frame, frame_index
-from seqloom.data.interval._bed import ALIASES, as_whole_number, read_rows, to_zero_based
-from seqloom.data.label._labels import MISSING, is_nothing
-from seqloom.data.label._table import list_names, name_nearest
+from seqloom.data.interval._bed import ALIASES, as_whole_number, read_bed, to_zero_based
+from seqloom.data.label._labels import MISSING_TEXTS, is_missing
+from seqloom.data.label._table import format_column_names, suggest_name
 from seqloom.errors import ArgumentError, FormatError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_STRANDS = {"+": 1, "-": -1, ".": 0, "": 0, "1": 1, "-1": -1, "0": 0, "*": 0}
+_STRAND_BY_TEXT = {"+": 1, "-": -1, ".": 0, "": 0, "1": 1, "-1": -1, "0": 0, "*": 0}
 STRAND_SIGNS = {1: "+", -1: "-", 0: "."}
 # With this limit, start + summit + width + jitter fits into 64 bits.
 MAX_POSITION = 1 << 60
@@ -55,7 +55,7 @@ class Intervals:
             return f"{self.files[row]}, line {self.lines[row]}"
         return f"{self.what}, row {row}"
 
-    def fault(self, row: int, message: str) -> FormatError:
+    def error(self, row: int, message: str) -> FormatError:
         """Return an error with the file and line, or the row, of an interval."""
         if not self.lines:
             return FormatError(f"{self.locate(row)}: {message}", record=row)
@@ -71,14 +71,14 @@ def read_intervals(intervals: Any) -> Intervals:
         return _read_file(intervals)
     if isinstance(intervals, (list, tuple)):
         return _join_intervals([_read_file(path) for path in intervals])  # pyright: ignore[reportUnknownVariableType]
-    found = _from_columns("the table of intervals", _table_columns(intervals), [])
+    found = _make_intervals("the table of intervals", _read_columns(intervals), [])
     return _check_intervals(replace(found, index=frame_index(intervals)))
 
 
 def _read_file(path: Any) -> Intervals:
     name = str(as_path("each of intervals", path, expected="the path of a BED file"))
-    columns, lines = read_rows(name)
-    return _check_intervals(_from_columns(name, columns, lines))
+    columns, lines = read_bed(name)
+    return _check_intervals(_make_intervals(name, columns, lines))
 
 
 def _join_intervals(parts: list[Intervals]) -> Intervals:
@@ -99,7 +99,7 @@ def _join_intervals(parts: list[Intervals]) -> Intervals:
     )
 
 
-def _table_columns(intervals: Any) -> dict[str, list[Any]]:
+def _read_columns(intervals: Any) -> dict[str, list[Any]]:
     frame = Frame.of(intervals)
     if frame is None:
         raise ArgumentError(
@@ -111,20 +111,22 @@ def _table_columns(intervals: Any) -> dict[str, list[Any]]:
     return {name: frame.column(name) for name in frame.names}
 
 
-def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) -> Intervals:
+def _make_intervals(
+    what: str, columns: dict[str, list[Any]], lines: list[int]
+) -> Intervals:
     """Return intervals from columns; raise if a required column is missing."""
-    found = {name: _column_for(what, columns, name) for name in ALIASES}
+    found = {name: _find_column(what, columns, name) for name in ALIASES}
     missing = [name for name in ("chrom", "start", "stop") if found[name] is None]
     if missing:
         raise FormatError(
-            f"{what}: no column {missing[0]!r}; found {list_names(columns)}"
-            f"{name_nearest(missing[0], columns)}"
+            f"{what}: no column {missing[0]!r}; found {format_column_names(columns)}"
+            f"{suggest_name(missing[0], columns)}"
         )
     sizes = {len(column) for column in columns.values()}
     if len(sizes) > 1:
         raise FormatError(f"{what}: columns must have equal lengths, got {sorted(sizes)}")
     columns = to_zero_based(what, columns, found)
-    found["summit"] = _column_for(what, columns, "summit")
+    found["summit"] = _find_column(what, columns, "summit")
     none = [-1] * sizes.pop()
     reader = _CellReader(what, columns, lines)
     strand, summit = found["strand"], found["summit"]
@@ -141,7 +143,7 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
     )
 
 
-def _column_for(what: str, columns: dict[str, list[Any]], wanted: str) -> str | None:
+def _find_column(what: str, columns: dict[str, list[Any]], wanted: str) -> str | None:
     """Return the name of the column for ``wanted``; None if the table lacks it."""
     by_name: dict[str, list[str]] = {}
     for name in columns:
@@ -171,14 +173,14 @@ class _CellReader:
             numbers = np.array([as_whole_number(cell) for cell in cells], np.int64)
         except (ValueError, OverflowError, TypeError):
             row = next(i for i, cell in enumerate(cells) if not _is_whole_number(cell))
-            raise self._fault(row, f"{name} must be an integer", cells[row]) from None
+            raise self._error_at(row, f"{name} must be an integer", cells[row]) from None
         is_out_of_range = (numbers > MAX_POSITION) | (numbers < -MAX_POSITION)
         if is_out_of_range.any():
             row = int(is_out_of_range.argmax())
             expected = (
                 f"{name} must be a position from {-MAX_POSITION:,} to {MAX_POSITION:,}"
             )
-            raise self._fault(row, expected, cells[row])
+            raise self._error_at(row, expected, cells[row])
         return numbers
 
     def summits(self, name: str) -> NDArray[np.int64]:
@@ -190,12 +192,12 @@ class _CellReader:
         """Return a column of strands; 0 for a missing strand."""
         cells = [_strand_text(cell) for cell in self.columns[name]]
         try:
-            return np.array([_STRANDS[cell] for cell in cells], np.int64)
+            return np.array([_STRAND_BY_TEXT[cell] for cell in cells], np.int64)
         except KeyError:
-            row = next(i for i, cell in enumerate(cells) if cell not in _STRANDS)
-            raise self._fault(row, "strand must be +, - or .", cells[row]) from None
+            row = next(i for i, cell in enumerate(cells) if cell not in _STRAND_BY_TEXT)
+            raise self._error_at(row, "strand must be +, - or .", cells[row]) from None
 
-    def _fault(self, row: int, expected: str, found: Any) -> FormatError:
+    def _error_at(self, row: int, expected: str, found: Any) -> FormatError:
         """Return an error with the line of an invalid cell."""
         if not self.lines:
             return FormatError(f"{self.what}, row {row}: {expected}, found {found!r}")
@@ -212,7 +214,7 @@ def _name_text(name: Any) -> str:
 
 def _is_missing(cell: Any) -> bool:
     """Return whether a cell is missing: None, NaN, empty or "."."""
-    return is_nothing(cell) or (isinstance(cell, str) and cell.strip() in MISSING)
+    return is_missing(cell) or (isinstance(cell, str) and cell.strip() in MISSING_TEXTS)
 
 
 def _strand_text(cell: Any) -> str:
@@ -239,7 +241,7 @@ def _check_intervals(intervals: Intervals) -> Intervals:
         row = int(wrong[0])
         is_point = (intervals.starts[wrong] == intervals.stops[wrong]).all()
         hint = "; if positions count from 1, as in GFF, subtract 1 from each start"
-        raise intervals.fault(
+        raise intervals.error(
             row,
             f"expected 0 <= start < stop, found start {intervals.starts[row]} and stop "
             f"{intervals.stops[row]}{hint if is_point else ''}",

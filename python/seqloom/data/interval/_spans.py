@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from seqloom.data.interval._intervals import Intervals
 
 
-EDGES = ("error", "pad", "drop")
+EDGE_CHOICES = ("error", "pad", "drop")
 _DROP_REMEDY = 'edge="drop" (--edge drop) removes it'
 _EDGE_REMEDIES = f'edge="pad" (--edge pad) puts N there, {_DROP_REMEDY}'
 
@@ -49,18 +49,18 @@ class Spans:
         return replace(self, starts=starts, stops=np.clip(self.stops, starts, ends))
 
 
-def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
+def compute_spans(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
     """Return the range of each interval, resized to ``width`` around its centre."""
     numbers = {name: number for number, name in enumerate(genome.names)}
     if len(numbers) < len(genome.names):
         counts = Counter(genome.names)
         for row, name in enumerate(intervals.chroms):
             if counts[name] > 1:  # ambiguous name
-                raise intervals.fault(row, f"{counts[name]} sequences are named {name!r}")
+                raise intervals.error(row, f"{counts[name]} sequences are named {name!r}")
     chroms = np.array([numbers.get(name, -1) for name in intervals.chroms], np.int64)
     if (chroms < 0).any():
         row = int((chroms < 0).argmax())
-        raise intervals.fault(
+        raise intervals.error(
             row, _missing_chrom_message(genome, intervals.chroms[row], numbers)
         )
     starts, stops = intervals.starts, intervals.stops
@@ -98,7 +98,7 @@ def _check_summits(intervals: Intervals) -> None:
             int(column[row])
             for column in (intervals.starts, intervals.stops, intervals.summits)
         )
-        raise intervals.fault(
+        raise intervals.error(
             row,
             f"the summit is counted from the start: expected 0 to {stop - start}, or -1 "
             f"for none, found {summit}; subtract the start from a position on the "
@@ -106,7 +106,7 @@ def _check_summits(intervals: Intervals) -> None:
         )
 
 
-def check_edges(
+def apply_edge_rule(
     intervals: Intervals,
     spans: Spans,
     lengths: NDArray[np.int64],
@@ -115,14 +115,14 @@ def check_edges(
     edge: str,
 ) -> NDArray[np.int64]:
     """Return the rows to read; ``edge`` can drop intervals beyond chromosome ends."""
-    if edge not in EDGES:
-        raise ArgumentError(f"edge must be one of {', '.join(EDGES)}; got {edge!r}")
+    if edge not in EDGE_CHOICES:
+        raise ArgumentError(f"edge must be one of {', '.join(EDGE_CHOICES)}; got {edge!r}")
     if edge == "error":
         row = int((intervals.starts < 0).argmax())
         if intervals.starts[row] < 0:
             found = f"start {intervals.starts[row]} and stop {intervals.stops[row]}"
             expected = f"expected 0 <= start < stop, found {found}; {_EDGE_REMEDIES}"
-            raise intervals.fault(row, expected)
+            raise intervals.error(row, expected)
     ends = lengths[spans.chroms]
     is_outside = (spans.starts - jitter < 0) | (spans.stops + jitter > ends)
     if edge == "drop":
@@ -133,7 +133,7 @@ def check_edges(
         )
     if is_outside.any():
         row = int(is_outside.argmax())
-        raise intervals.fault(
+        raise intervals.error(
             row, _outside_message(intervals, spans, row, int(ends[row]), jitter)
         )
     return np.arange(len(intervals))
@@ -151,7 +151,7 @@ def _outside_message(intervals: Intervals, spans: Spans, row: int, *rest: int) -
     )
 
 
-def shifts(key: Key, ordinals: NDArray[np.int64], jitter: int) -> NDArray[np.int64]:
+def sample_shifts(key: Key, ordinals: NDArray[np.int64], jitter: int) -> NDArray[np.int64]:
     """Return random shifts of intervals, from -jitter to jitter."""
     words = key.each(ordinals).astype(np.uint64)
     numbers = (words[:, 0] << np.uint64(32) | words[:, 1]) % np.uint64(2 * jitter + 1)

@@ -19,7 +19,7 @@ import numpy as np
 
 from seqloom._arguments import as_choice, quote
 from seqloom._warning import warn_user
-from seqloom.data._frame import values_of
+from seqloom.data._frame import to_values
 from seqloom.data._paths import expand_paths
 from seqloom.data.label._table import check_column, column_names
 from seqloom.errors import ArgumentError, LabelError
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 Cells = tuple[str, ...]
 # Separators of the labels in one cell of a table.
-BETWEEN_NAMES = re.compile(r"[,;|]")
+NAME_SEPARATOR = re.compile(r"[,;|]")
 # Missing values: the strings of pandas, common lower-case spellings, and ".".
-MISSING = (
+MISSING_TEXTS = (
     *("", ".", "NA", "na", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "-nan"),
     *("NaT", "NULL", "null", "None"),
 )
@@ -67,7 +67,7 @@ class LabelColumn:
         return b"" if self.values is None else self.values.tobytes()
 
 
-def is_nothing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN or a missing value of pandas."""
     if type(value).__name__ in _MISSING_TYPES:
         return True
@@ -86,33 +86,33 @@ def as_marks(missing: Any) -> tuple[str, ...]:
     return tuple(map(str, missing))  # pyright: ignore[reportUnknownArgumentType]
 
 
-def cells_of(values: list[Any]) -> list[Cells]:
+def to_cells(values: list[Any]) -> list[Cells]:
     """Return labels as strings; None and NaN become empty."""
-    return [as_cells(value) for value in values]
+    return [label_to_cells(value) for value in values]
 
 
-def as_cells(value: Any) -> Cells:
+def label_to_cells(value: Any) -> Cells:
     """Return one label as strings: its numbers, or its names joined by semicolons."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        return (as_cell(value),)
+        return (value_to_cell(value),)
     row: Any = value  # pyright: ignore[reportUnknownVariableType]
     if getattr(row, "ndim", 1) == 0:
-        return (as_cell(row.item()),)
+        return (value_to_cell(row.item()),)
     items: list[Any] = list(row)
     if all(isinstance(item, str) for item in items):
-        if wrong := next(filter(BETWEEN_NAMES.search, items), None):
+        if wrong := next(filter(NAME_SEPARATOR.search, items), None):
             raise LabelError(
                 f"label {wrong!r} of {quote(items)} has a comma, a semicolon or a bar, "
                 "which separate labels: remove it from the name, or pass a column of 0 "
                 "and 1 for each label"
             )
         return (";".join(items),)
-    return tuple(map(as_cell, items))
+    return tuple(map(value_to_cell, items))
 
 
-def as_cell(value: Any) -> str:
+def value_to_cell(value: Any) -> str:
     """Return one value as a string: True is "1", and a missing value is empty."""
-    if is_nothing(value):
+    if is_missing(value):
         return ""
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
@@ -120,7 +120,7 @@ def as_cell(value: Any) -> str:
     return ("1" if value else "0") if is_truth else str(value).strip()
 
 
-def _check_known(maker: Callable[..., Any], old: dict[str, Any]) -> None:
+def _check_keywords(maker: Callable[..., Any], old: dict[str, Any]) -> None:
     """Raise for an unknown keyword, and suggest the most similar one."""
     options = [field.name for field in fields(Labels) if field.name != "source"]
     parameters = inspect.signature(maker).parameters.values()
@@ -233,7 +233,7 @@ class Labels:
             if is_genotypes and labels is None and "phenotype" in old:
                 labels = old.pop("phenotype")
                 warn_user("phenotype= is now labels=: use labels=", DeprecationWarning)
-            _check_known(maker, old)
+            _check_keywords(maker, old)
         if old:
             options = ", ".join(f"{name}=..." for name in old)
             warn_user(
@@ -279,18 +279,18 @@ def class_names(classes: Any) -> Cells:
     """Return the names of classes as strings, in order."""
     is_ordered = not isinstance(classes, (str, bytes, set, frozenset))
     is_many = is_ordered and isinstance(classes, Iterable)
-    names: list[Any] = values_of(classes) if is_many else [None]
+    names: list[Any] = to_values(classes) if is_many else [None]
     if not all(isinstance(name, (str, bytes, numbers.Real)) for name in names):
         raise ArgumentError(
             f'classes must be a list of names, such as ["no", "yes"], got {quote(classes)}'  # pyright: ignore[reportUnknownArgumentType]
         )
-    return tuple(as_cell(name) for name in names)
+    return tuple(value_to_cell(name) for name in names)
 
 
-DEFAULTS = Labels(id_column="id", label_column="label", missing=MISSING)
+DEFAULTS = Labels(id_column="id", label_column="label", missing=MISSING_TEXTS)
 
 
-def labels_of_files(labels: Any, paths: Sequence[str]) -> list[Any] | None:
+def labels_by_file(labels: Any, paths: Sequence[str]) -> list[Any] | None:
     """Return the label of each file, or None if the labels are not by file."""
     if isinstance(labels, str) and labels == BY_FILE:
         return list(map(_file_stem, paths))

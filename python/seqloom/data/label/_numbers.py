@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqloom._text import parse_decimal
-from seqloom.data.label._labels import BETWEEN_NAMES, BOOLEANS, Cells, LabelColumn
-from seqloom.data.label._source import join
-from seqloom.data.label._table import name_nearest
+from seqloom.data.label._labels import BOOLEANS, NAME_SEPARATOR, Cells, LabelColumn
+from seqloom.data.label._source import join_labels_by_key
+from seqloom.data.label._table import suggest_name
 from seqloom.errors import ArgumentError, LabelError
 
 if TYPE_CHECKING:
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from seqloom.data.label._labels import Labels
     from seqloom.data.label._source import LabelSource
 
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_NUMBER_PATTERN = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 _THOUSANDS_COMMA = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?")
 _MAX_SHOWN_LABELS = 3
 # Spellings of zeros and ones in multilabel tables.
-MARKS: dict[str, bool] = {
+TRUTH_VALUES: dict[str, bool] = {
     **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), False),
     **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), True),
 }
 # More than this number of classes must have at least two records on average.
 _MAX_UNCHECKED_CLASSES = 10
 
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER_PATTERN = re.compile(r"[+-]?[0-9]+")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MAX_ROUNDING = 0.01  # as a fraction of the range of the labels
 _FILE_REMEDY = (
@@ -80,7 +80,7 @@ def label_rows(
     unmatched: Cells | None = None,
 ) -> LabelColumn:
     """Join records or intervals to labels by their keys; return the labels as numbers."""
-    joined = join(
+    joined = join_labels_by_key(
         source,
         keys,
         ids,
@@ -110,7 +110,7 @@ def _check_names(source: LabelSource, ids: list[str], classes: Cells) -> None:
     )
 
 
-def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
+def _to_classes(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
     if len(source.names) > 1:
         raise LabelError(
             f"task classify takes one label column, got {', '.join(source.names)}"
@@ -132,18 +132,18 @@ def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> Lab
                 f"{_FILE_REMEDY if source.is_of_files else source.note(0)}"
             )
     number = {name: i for i, name in enumerate(classes)}
-    names = [name if name in number else as_class(name, number) for name in names]
+    names = [name if name in number else find_equal_class(name, number) for name in names]
     unknown = next((i for i, name in enumerate(names) if name not in number), None)
     if unknown is not None:
-        raise _class_error(source, ids[unknown], classes, label=names[unknown])
+        raise _make_class_error(source, ids[unknown], classes, label=names[unknown])
     values = np.fromiter((number[name] for name in names), np.int64, len(names))
     return LabelColumn("classify", classes, values)
 
 
-def as_class(name: str, classes: Collection[str]) -> str:
+def find_equal_class(name: str, classes: Collection[str]) -> str:
     """Return the class that equals a number or boolean, such as 1 for True or 1.0."""
     whole = BOOLEANS.get(name.casefold(), name.removesuffix(".0"))
-    if not _INTEGER.fullmatch(whole):
+    if not _INTEGER_PATTERN.fullmatch(whole):
         return name
     truths = {BOOLEANS.get(label.casefold(), label): label for label in classes}
     if truths.keys() <= {"0", "1"} and whole in truths:
@@ -153,12 +153,12 @@ def as_class(name: str, classes: Collection[str]) -> str:
 
 def _sort_names(names: set[str]) -> Cells:
     """Return sorted names; integers are sorted by value."""
-    if all(_INTEGER.fullmatch(name) for name in names):
+    if all(_INTEGER_PATTERN.fullmatch(name) for name in names):
         return tuple(sorted(names, key=lambda name: (Decimal(name), name)))
     return tuple(sorted(names))
 
 
-def _class_error(
+def _make_class_error(
     source: LabelSource, name: str, classes: Cells, *, label: str
 ) -> LabelError:
     remedy = (
@@ -167,12 +167,12 @@ def _class_error(
     )
     return LabelError(
         f"{source.locate(name)}: label {label!r} is not one of the classes "
-        f"{', '.join(classes)}{name_nearest(label, classes)}"
+        f"{', '.join(classes)}{suggest_name(label, classes)}"
         f"{_FILE_REMEDY if source.is_of_files else remedy}"
     )
 
 
-def _regress(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
+def _to_targets(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
     names = source.names if classes is None else classes
     if len(names) != len(source.names):
         raise LabelError(
@@ -238,7 +238,7 @@ def _label_number(source: LabelSource, name: str, cell: str) -> float:
     return number
 
 
-def _multilabel(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
+def _to_binary(source: LabelSource, ids: list[str], classes: Cells | None) -> LabelColumn:
     """Return labels as zeros and ones, from names in one column or from several columns."""
     one_column = len(source.names) == 1
     names_of = {name: _read_names(source, name) for name in ids}
@@ -257,7 +257,7 @@ def _multilabel(source: LabelSource, ids: list[str], classes: Cells | None) -> L
     for i, name in enumerate(ids):
         for label in names_of[name]:
             if label not in number:
-                raise _class_error(source, name, order, label=label)
+                raise _make_class_error(source, name, order, label=label)
             values[i, number[label]] = 1
     return LabelColumn("multilabel", order, values)
 
@@ -266,17 +266,19 @@ def _read_names(source: LabelSource, name: str) -> list[str]:
     """Return the labels of a record: separated names, or the columns that contain 1."""
     cells = source.cells[name]
     if len(source.names) == 1:
-        parts = BETWEEN_NAMES.split(cells[0])
+        parts = NAME_SEPARATOR.split(cells[0])
         return [part.strip() for part in parts if part.strip()]
-    if wrong := [cell for cell in cells if cell not in MARKS]:
+    if wrong := [cell for cell in cells if cell not in TRUTH_VALUES]:
         raise LabelError(f"{source.locate(name)}: expected 0 or 1, found {wrong[0]!r}")
-    return [label for label, cell in zip(source.names, cells, strict=True) if MARKS[cell]]
+    return [
+        label for label, cell in zip(source.names, cells, strict=True) if TRUTH_VALUES[cell]
+    ]
 
 
 _CONVERTERS: dict[str, Callable[[LabelSource, list[str], Cells | None], LabelColumn]] = {
-    "classify": _classify,
-    "regress": _regress,
-    "multilabel": _multilabel,
+    "classify": _to_classes,
+    "regress": _to_targets,
+    "multilabel": _to_binary,
 }
 
 
@@ -289,13 +291,13 @@ def guess_task(source: LabelSource, ids: list[str], *, has_classes: bool) -> str
         for cell in source.cells[name]:
             holders.setdefault(cell, name)
     if not has_classes:
-        _check_mixed(source, holders)
+        _check_not_mixed(source, holders)
     _check_fractions(source, holders)
     if len(source.names) == 1:
         if not has_classes:
             _check_class_names(source, holders, len(ids))
         return "classify"
-    if MARKS.keys() >= set(holders):
+    if TRUTH_VALUES.keys() >= set(holders):
         return "multilabel"
     raise LabelError(
         f"{source.what}: {len(source.names)} label columns, and they are not all 0 and 1; "
@@ -317,9 +319,9 @@ def comma_hint(cell: str) -> str:
     return f"; write a point: {cell.replace(',', '.')}" if has_comma(cell) else ""
 
 
-def _check_mixed(source: LabelSource, holders: dict[str, str]) -> None:
+def _check_not_mixed(source: LabelSource, holders: dict[str, str]) -> None:
     """Raise if numbers and words are mixed, because the words may mark missing values."""
-    words = [cell for cell in holders if not _NUMBER.fullmatch(cell)]
+    words = [cell for cell in holders if not _NUMBER_PATTERN.fullmatch(cell)]
     if not words or len(words) == len(holders):
         return
     shown = ", ".join(map(repr, sorted(words)[:_MAX_SHOWN_LABELS]))
@@ -335,7 +337,7 @@ def _check_mixed(source: LabelSource, holders: dict[str, str]) -> None:
 def _check_fractions(source: LabelSource, holders: dict[str, str]) -> None:
     """Raise if labels for a classifier have fractions or decimal commas."""
     for cell, name in holders.items():
-        number = float(cell) if _NUMBER.fullmatch(cell) else 0.0
+        number = float(cell) if _NUMBER_PATTERN.fullmatch(cell) else 0.0
         if math.isfinite(number) and not number.is_integer():
             raise LabelError(
                 f"{source.locate(name)}: label {' '.join(source.cells[name])!r} has a "
@@ -360,7 +362,7 @@ def _check_class_names(source: LabelSource, holders: dict[str, str], n: int) -> 
             "numbers, choose another label_column (--label-column), or pass "
             'task="classify" (--task classify) if these are classes'
         )
-    if not all(map(_NUMBER.fullmatch, holders)):
+    if not all(map(_NUMBER_PATTERN.fullmatch, holders)):
         return
     seen: dict[float, str] = {}
     for cell, name in holders.items():

@@ -13,19 +13,19 @@ import numpy as np
 
 from seqloom._arguments import as_pattern
 from seqloom._text import MAX_EXAMPLES, get_match_text, join_first_names
-from seqloom.data._frame import Frame, frame_index, is_array, values_of
-from seqloom.data.label._labels import DEFAULTS, Cells, LabelColumn, Labels, labels_of_files
+from seqloom.data._frame import Frame, frame_index, is_array, to_values
+from seqloom.data.label._labels import DEFAULTS, Cells, LabelColumn, Labels, labels_by_file
 from seqloom.data.label._numbers import label_rows
 from seqloom.data.label._source import (
     LabelSource,
-    column_names_of,
+    as_label_frame,
     dict_source,
     drop_missing,
-    frame_of,
-    labels_by_id,
+    label_rows_of_frame,
+    list_label_columns,
     missing_note,
     ordered_source,
-    rows_of,
+    read_labels_by_id,
     value_names,
 )
 from seqloom.data.label._table import column_position
@@ -71,17 +71,17 @@ def choose_source(
     records: SequenceSource, labels: Labels, frames: Sequence[Frame | None] = ()
 ) -> LabelSource | None:
     """Return the labels that the user passed, or the labels in the tables of sequences."""
-    source, names = labels.source, column_names_of(labels)
+    source, names = labels.source, list_label_columns(labels)
     if labels.label_from_header is not None:
         return header_source(labels.label_from_header, records, names)
     tables = [frame for frame in frames if frame is not None]
     if isinstance(source, str) and any(source in frame.names for frame in tables):
         source, names = None, (source,)
     if source is None and tables:
-        return table_labels(tables, records, names)
+        return read_table_labels(tables, records, names)
     if source is None or source is False:
         return None
-    frame = None if records.has_ids else frame_of(labels.source, set())
+    frame = None if records.has_ids else as_label_frame(labels.source, set())
     has_column = frame is not None and (labels.id_column or "id") in frame.names
     has_index = not has_column and frame_index(labels.source) is not None
     if has_index and not records.has_ids:
@@ -93,11 +93,11 @@ def choose_source(
     index = frame_index(source) if is_array(source) else None
     if index is not None and index in [frame.index() for frame in tables]:
         # A column of the table of sequences is in the order of the records.
-        labels = replace(labels, source=np.array(values_of(source), object))
-    return _source_of(labels, records)
+        labels = replace(labels, source=np.array(to_values(source), object))
+    return _open_label_source(labels, records)
 
 
-def table_labels(
+def read_table_labels(
     tables: list[Frame], records: SequenceSource, columns: Cells
 ) -> LabelSource | None:
     """Return the labels in the tables of sequences; None without a label column."""
@@ -112,7 +112,7 @@ def table_labels(
             "all, or labels=False"
         )
     what = ", ".join(frame.what for frame in tables)
-    parts = [rows_of(frame, columns) for frame in tables]
+    parts = [label_rows_of_frame(frame, columns) for frame in tables]
     rows = [row for part, _ in parts for row in part]
     cells = {str(i): row for i, row in enumerate(rows) if row is not None}
     is_of_lists = any(is_lists for _, is_lists in parts)
@@ -120,17 +120,17 @@ def table_labels(
     return LabelSource(what, names, cells, is_each=True, is_of_lists=is_of_lists)
 
 
-def _source_of(labels: Labels, records: SequenceSource) -> LabelSource:
-    source, names = labels.source, column_names_of(labels)
-    files = labels_of_files(source, records.paths)
+def _open_label_source(labels: Labels, records: SequenceSource) -> LabelSource:
+    source, names = labels.source, list_label_columns(labels)
+    files = labels_by_file(source, records.paths)
     if files is not None:
         return file_source(files, records, names)
     if callable(source):
         return function_source(source, records, names)
     if _are_in_record_order(source):
-        return ordered_source(values_of(source), records.size, names)
+        return ordered_source(to_values(source), records.size, names)
     try:
-        return labels_by_id(labels)
+        return read_labels_by_id(labels)
     except LabelError as error:
         if note := _headerless_note(error.columns, records):
             raise LabelError(f"{error}{note}") from None
@@ -185,11 +185,11 @@ def header_source(
     ids = (decode_header(parse_id(header)) for header in headers)
     matches = zip(ids, map(search, map(decode_header, headers)), strict=True)
     cells = {name: (get_match_text(match, "label"),) for name, match in matches if match}
-    what, found_in = f"headers searched for '{text}'", partial(_found_in, search, headers)
+    what, found_in = f"headers searched for '{text}'", partial(_match_note, search, headers)
     return LabelSource(what, names[:1], cells, found=found_in)
 
 
-def _found_in(
+def _match_note(
     search: Callable[[str], re.Match[str] | None], headers: Sequence[bytes], record: int
 ) -> str:
     """Return a message with the match of a pattern in a header, and a hint on patterns."""
@@ -357,5 +357,5 @@ def _rows_source(labels: Labels, count: int) -> LabelSource:
     is_paths = bool(rows) and all(isinstance(row, (str, os.PathLike)) for row in rows)
     # If all strings of a list are existing paths, the files are read as tables.
     if is_by_id or (is_paths and all(os.path.exists(row) for row in rows)):  # noqa: PTH110 - any path
-        return labels_by_id(labels)
+        return read_labels_by_id(labels)
     return ordered_source(rows, count, tuple(labels.label_column or ("label",)))

@@ -13,22 +13,22 @@ import numpy as np
 from seqloom._arguments import quote
 from seqloom._text import MAX_EXAMPLES, is_decimal
 from seqloom._warning import warn_user
-from seqloom.data._frame import Frame, frame_index, is_array, key_text, values_of
+from seqloom.data._frame import Frame, format_id, frame_index, is_array, to_values
 from seqloom.data._paths import expand_table_paths
 from seqloom.data.label._labels import (
-    MISSING,
+    MISSING_TEXTS,
     Cells,
     LabelColumn,
-    as_cell,
-    as_cells,
-    is_nothing,
+    is_missing,
+    label_to_cells,
+    value_to_cell,
 )
 from seqloom.data.label._table import (
     LabelTable,
+    add_table_to_errors,
     column_position,
     parquet_frame,
     read_table,
-    reading_table,
 )
 from seqloom.errors import ArgumentError, LabelError
 
@@ -77,14 +77,14 @@ class LabelSource:
         return f"{self.what}, id {name!r}"
 
 
-def rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
+def label_rows_of_frame(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
     """Return the cells of each row, and whether they are lists of names."""
     parts = [frame.column(name) for name in columns]
     if len(columns) == 1:
         is_of_lists = _are_names(parts[0])
         # In a column of lists, None is a missing label, and an empty list is a label.
         return [
-            None if is_of_lists and is_nothing(value) else as_cells(value)
+            None if is_of_lists and is_missing(value) else label_to_cells(value)
             for value in parts[0]
         ], is_of_lists
     for name, part in zip(columns, parts, strict=True):
@@ -93,10 +93,10 @@ def rows_of(frame: Frame, columns: Cells) -> tuple[list[Cells | None], bool]:
                 f"{frame.what}: column {name!r} has {quote(wrong)}: a column of lists "
                 "must be the only label_column"
             )
-    return [tuple(map(as_cell, row)) for row in zip(*parts, strict=True)], False
+    return [tuple(map(value_to_cell, row)) for row in zip(*parts, strict=True)], False
 
 
-def column_names_of(labels: Labels) -> Cells:
+def list_label_columns(labels: Labels) -> Cells:
     """Return the names of the columns of labels; raise if a name occurs twice."""
     names = tuple(labels.label_column or ())
     if not names:
@@ -106,26 +106,26 @@ def column_names_of(labels: Labels) -> Cells:
     return names
 
 
-def labels_by_id(labels: Labels) -> LabelSource:
+def read_labels_by_id(labels: Labels) -> LabelSource:
     """Return labels by id, from tables, a data frame, a series or a dict."""
     source, id_column, names = (
         labels.source,
         labels.id_column or "id",
-        column_names_of(labels),
+        list_label_columns(labels),
     )
-    frame = frame_of(source, {id_column, *names})
+    frame = as_label_frame(source, {id_column, *names})
     if frame is not None:
         return _table_labels([_frame_table(frame, id_column, names)], names)
     if isinstance(source, Mapping):
         return dict_source(source, names)  # pyright: ignore[reportUnknownArgumentType]
     if (index := frame_index(source)) is not None:
         what = "the series of labels"
-        source = dict_source(by_id(what, index, source), names)
+        source = dict_source(index_by_id(what, index, source), names)
         return replace(source, what=what, is_of_index=True)
     return table_source(_as_paths(source), id_column, names)
 
 
-def frame_of(labels: Any, wanted: set[str]) -> Frame | None:
+def as_label_frame(labels: Any, wanted: set[str]) -> Frame | None:
     """Return labels as a `Frame`; None if they are not a table with the columns."""
     if isinstance(labels, Mapping) and not wanted.issubset(labels):  # pyright: ignore[reportUnknownArgumentType]
         return None
@@ -165,8 +165,8 @@ def _frame_table(frame: Frame, id_column: str, columns: Cells) -> LabelTable:
     wanted = columns if keys is not None else (id_column, *columns)
     for name in wanted:
         column_position(frame.what, frame.names, name)
-    ids = [id_text(key, f"{frame.what}, row {i}") for i, key in enumerate(keys or (), 1)]
-    rows, is_of_lists = rows_of(frame, columns)
+    ids = [id_to_text(key, f"{frame.what}, row {i}") for i, key in enumerate(keys or (), 1)]
+    rows, is_of_lists = label_rows_of_frame(frame, columns)
     table = LabelTable(frame.what, [], [], [], is_of_lists=is_of_lists)
     for line, (name, row) in enumerate(zip(ids, rows, strict=True), 1):
         if row is not None:
@@ -184,7 +184,7 @@ def table_source(
     """Return the labels in table files."""
     tables: list[LabelTable] = []
     for path in expand_table_paths("labels", labels):
-        with reading_table(path):
+        with add_table_to_errors(path):
             frame = parquet_frame(path, (id_column, *columns))
         tables.append(
             read_table(path, id_column, columns)
@@ -232,13 +232,13 @@ def _exchange_note(tables: list[LabelTable]) -> str:
     )
 
 
-def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
+def index_by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
     """Return a dict from id to value; raise if an id has different values."""
     found: dict[str, Any] = {}
-    for key, value in zip(ids, values_of(values), strict=True):
-        name = id_text(key, what)
+    for key, value in zip(ids, to_values(values), strict=True):
+        name = id_to_text(key, what)
         first = found.setdefault(name, value)
-        if first is not value and as_cells(first) != as_cells(value):
+        if first is not value and label_to_cells(first) != label_to_cells(value):
             raise LabelError(
                 f"{what}: id {name!r} occurs twice, with {quote(first)} and "
                 f"{quote(value)}; an id must have one value"
@@ -246,12 +246,12 @@ def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
     return found
 
 
-def id_text(key: Any, where: str) -> str:
+def id_to_text(key: Any, where: str) -> str:
     """Return an id as text; raise if it is missing."""
     if isinstance(key, str) and key and not key.isspace():
         return key
-    text = key_text(key)
-    if is_nothing(key) or not text.strip():
+    text = format_id(key)
+    if is_missing(key) or not text.strip():
         raise LabelError(
             f"{where}: an id is missing ({quote(key)}): add the id, or remove the label"
         )
@@ -260,10 +260,12 @@ def id_text(key: Any, where: str) -> str:
 
 def dict_source(labels: Mapping[Any, Any], columns: Cells) -> LabelSource:
     """Return labels from a dict."""
-    named = by_id("the dict of labels", labels, list(labels.values()))
-    missing = {name: ("",) for name, value in named.items() if is_nothing(value)}
+    named = index_by_id("the dict of labels", labels, list(labels.values()))
+    missing = {name: ("",) for name, value in named.items() if is_missing(value)}
     cells = {
-        name: as_cells(value) for name, value in named.items() if not is_nothing(value)
+        name: label_to_cells(value)
+        for name, value in named.items()
+        if not is_missing(value)
     }
     names, is_of_lists = value_names(columns, cells.values()), _are_names(named.values())
     return LabelSource(
@@ -292,7 +294,7 @@ def _are_names(labels: Iterable[Any]) -> bool:
     return has_names and has_some and any(len(names) != 1 for names in lists)
 
 
-def join(
+def join_labels_by_key(
     source: LabelSource,
     keys: list[str],
     ids: list[str],
@@ -363,7 +365,7 @@ def missing_note(source: LabelSource, name: str) -> str:
         return ""
     if "" in cells:
         return f" ({source.locate(name)}: the label is empty)"
-    mark = next((cell for cell in cells if cell in MISSING), cells[0])
+    mark = next((cell for cell in cells if cell in MISSING_TEXTS), cells[0])
     return (
         f" ({source.locate(name)}: {mark!r} is read as missing; if it is a class, pass "
         "other marks as missing= of Labels (--missing))"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom.data._ids import ids_of
-from seqloom.data.label._labels import as_cell, is_nothing
-from seqloom.data.label._numbers import as_class, number_labels
-from seqloom.data.label._source import drop_missing, labels_by_id
+from seqloom.data._ids import headers_to_ids
+from seqloom.data.label._labels import is_missing, value_to_cell
+from seqloom.data.label._numbers import find_equal_class, number_labels
+from seqloom.data.label._source import drop_missing, read_labels_by_id
 from seqloom.errors import LabelError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class StreamLabels:
                 missing=frozenset(marks),
                 skip=labels.skips,
             )
-        source = drop_missing(labels_by_id(labels), labels)
+        source = drop_missing(read_labels_by_id(labels), labels)
         ids = list(source.cells)
         column = number_labels(source, ids, task=labels.task, classes=names)
         rows = {name: row for row, name in enumerate(ids)}
@@ -72,7 +72,7 @@ class StreamLabels:
     def join(self, chunks: Iterator[Chunk], report: dict[str, Any]) -> Iterator[Chunk]:
         """Yield chunks with labels; raise for records without a label, or skip them."""
         for chunk in chunks:
-            labels, has_label = self._labels_of(chunk.batch)
+            labels, has_label = self._label_batch(chunk.batch)
             labelled = np.flatnonzero(has_label)
             if labelled.size < len(chunk):
                 row = int((~has_label).argmax())
@@ -87,9 +87,9 @@ class StreamLabels:
             if labelled.size:
                 yield part.replace_columns(labels=labels)
 
-    def _labels_of(self, batch: SequenceBatch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def _label_batch(self, batch: SequenceBatch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         if self.function is None:
-            names = ids_of(batch.headers)
+            names = headers_to_ids(batch.headers)
             rows = np.array([self.rows.get(name, -1) for name in names], np.int64)
             for row in np.flatnonzero(rows < 0).tolist():
                 rows[row] = self.rows.get(names[row].strip(), -1)
@@ -97,16 +97,16 @@ class StreamLabels:
         results = [self.function(record) for record in batch]
         # Treat None, NaN and the missing strings as missing labels.
         marks = [isinstance(value, str) and value in self.missing for value in results]
-        is_missing = [is_nothing(value) for value in results]
-        has_label = ~(np.array(marks, np.bool_) | np.array(is_missing, np.bool_))
-        return self._numbers(list(itertools.compress(results, has_label))), has_label
+        absent = [is_missing(value) for value in results]
+        has_label = ~(np.array(marks, np.bool_) | np.array(absent, np.bool_))
+        return self._number_results(list(itertools.compress(results, has_label))), has_label
 
-    def _numbers(self, results: list[Any]) -> NDArray[Any]:
+    def _number_results(self, results: list[Any]) -> NDArray[Any]:
         is_named = bool(self.classes) and self.task == "classify"
         if any(isinstance(value, str) for value in results) or (
             is_named and not any(map(np.ndim, results))
         ):
-            return np.array([self._class(value) for value in results], np.int64)
+            return np.array([self._find_class(value) for value in results], np.int64)
         values = _as_array(results)
         if values is None:
             raise LabelError(
@@ -117,9 +117,9 @@ class StreamLabels:
             raise LabelError("the label function returned a value that is not finite")
         return values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
 
-    def _class(self, name: Any) -> int:
+    def _find_class(self, name: Any) -> int:
         """Return the index of a class; its name may be a string, a number or a boolean."""
-        cell = as_class(as_cell(name), self.classes)
+        cell = find_equal_class(value_to_cell(name), self.classes)
         if cell in self.classes:
             return self.classes.index(cell)
         known = ", ".join(self.classes) or "none given; pass Labels(..., classes=)"

@@ -31,13 +31,13 @@ _COLUMN_OPTIONS = "id_column and label_column of Labels (--id-column, --label-co
 _TWO_COLUMNS = "a column of ids, and a column of labels or sequences"
 _MAX_COLUMN_NAMES = 80
 _MIN_SIMILARITY = 0.7
-_MIN_PART = 3
+_MIN_NAME_PART = 3
 
-_MAX_CELL = (1 << 31) - 1
+_MAX_CELL_CHARACTERS = (1 << 31) - 1
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _TWO_UTF16_CHARACTERS = 4  # size in bytes
 Purpose: TypeAlias = Literal["table", "intervals"]
-_EXPECTED = {"table": "a table of text", "intervals": "intervals as text (BED)"}
+_EXPECTED_TEXTS = {"table": "a table of text", "intervals": "intervals as text (BED)"}
 _SAVE_AS_UTF8 = (
     'is UTF-16, such as "Unicode Text" of Excel; expected UTF-8: save it as "CSV '
     'UTF-8", or convert it with iconv -f UTF-16 -t UTF-8 FILE > NEW.tsv'
@@ -57,17 +57,17 @@ class LabelTable:
 
 def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> LabelTable:
     """Read some columns of a table with a header line."""
-    with reading_table(path), open_text(path) as file:
+    with add_table_to_errors(path), open_text(path) as file:
         table = _parse_table(path, file, (id_column, *columns))
     if "" in table.ids:
         line = table.lines[table.ids.index("")]
-        raise fault_at(path, line, f"the cell of {id_column!r} is empty, expected an id")
+        raise error_at(path, line, f"the cell of {id_column!r} is empty, expected an id")
     return table
 
 
 def read_frame(path: str, wanted: Iterable[str] = ()) -> Frame:
     """Read all columns of a table with a header line, as text."""
-    with reading_table(path):
+    with add_table_to_errors(path):
         frame = parquet_frame(path)
         if frame is not None:
             return frame
@@ -88,14 +88,14 @@ def _read_columns(path: str, file: TextIO, wanted: Iterable[str]) -> Frame:
 
 def header_of(path: str, file: TextIO, wanted: Iterable[str]) -> list[str]:
     """Return the names of the columns."""
-    reader = csv_reader(path, file, wanted)
+    reader = make_csv_reader(path, file, wanted)
     try:
-        return _clean_names(first_row(path, reader))
+        return _clean_names(read_first_row(path, reader))
     except csv.Error as error:
-        raise fault_at(path, reader.line_num, str(error)) from error
+        raise error_at(path, reader.line_num, str(error)) from error
 
 
-def first_row(path: str, reader: Reader) -> list[str]:
+def read_first_row(path: str, reader: Reader) -> list[str]:
     """Return the first line that is not empty."""
     row = next(filter(any, reader), None)
     if row is None:
@@ -112,7 +112,7 @@ def _clean_names(cells: list[str]) -> list[str]:
 
 
 @contextmanager
-def reading_table(path: str) -> Generator[None]:
+def add_table_to_errors(path: str) -> Generator[None]:
     """Add the path of a table to errors while the table is read."""
     with reading(path):
         try:
@@ -134,7 +134,7 @@ def open_text(path: str, purpose: Purpose = "table") -> Generator[TextIO]:
         raw = gzip.GzipFile(fileobj=file) if packed else file
         start = raw.peek(_TWO_UTF16_CHARACTERS)
         if kind := _native.foreign_content(start, purpose):
-            reason = f"{path}: expected {_EXPECTED[purpose]}, found {kind}"
+            reason = f"{path}: expected {_EXPECTED_TEXTS[purpose]}, found {kind}"
             raise FormatError(reason, path=path)
         if is_utf16(start):
             raise FormatError(f"{path}: {_SAVE_AS_UTF8}", path=path)
@@ -150,18 +150,18 @@ def is_utf16(begin: bytes) -> bool:
 
 def _parse_table(path: str, file: TextIO, columns: tuple[str, ...]) -> LabelTable:
     """Read the wanted columns; errors report the line."""
-    reader = csv_reader(path, file, columns)
+    reader = make_csv_reader(path, file, columns)
     # A sequence may exceed the csv module's default limit of 128 KiB for a cell.
-    before = csv.field_size_limit(_MAX_CELL)
+    before = csv.field_size_limit(_MAX_CELL_CHARACTERS)
     try:
         return _read_cells(path, reader, columns)
     except csv.Error as error:
-        raise fault_at(path, reader.line_num, str(error)) from error
+        raise error_at(path, reader.line_num, str(error)) from error
     finally:
         csv.field_size_limit(before)
 
 
-def csv_reader(
+def make_csv_reader(
     path: str, file: TextIO, wanted: Iterable[str] = (), *, has_one_word_ids: bool = False
 ) -> Reader:
     """Return a reader for cells separated by tabs, commas, semicolons or white space."""
@@ -176,8 +176,10 @@ def csv_reader(
         raise FormatError(f"{path}: expected a table of labels, found {found}", path=path)
     before += declared is not None
     lines = itertools.chain(itertools.repeat("\n", before), [first, *rest], text)
-    separator = declared[1] if declared else _separator(first)
-    if separator == "\t" and _is_mixed(first, wanted, has_one_word_ids=has_one_word_ids):
+    separator = declared[1] if declared else _find_mark(first)
+    if separator == "\t" and _mixes_blanks(
+        first, wanted, has_one_word_ids=has_one_word_ids
+    ):
         separator = None
     if separator:
         # The csv module rejects blanks between a closing quote and the separator.
@@ -189,11 +191,11 @@ def csv_reader(
     return csv.reader(words, delimiter=" ", strict=True)
 
 
-def _separator(line: str) -> str | None:
+def _find_mark(line: str) -> str | None:
     return next((mark for mark in "\t,;" if mark in line), None)
 
 
-def _is_mixed(line: str, wanted: Iterable[str], *, has_one_word_ids: bool) -> bool:
+def _mixes_blanks(line: str, wanted: Iterable[str], *, has_one_word_ids: bool) -> bool:
     """Return whether a line is separated by both tabs and blanks."""
     names = {name.casefold() for name in wanted}
     cells = {cell.strip('"# \r\n').casefold() for cell in line.split("\t")}
@@ -214,7 +216,7 @@ def _first_lines(file: Iterable[str], wanted: set[str]) -> tuple[int, list[str]]
             break
     # Split the lines into cells, without quotation marks.
     rows = [
-        {cell.strip('"# \r\n') for cell in line.split(_separator(line))} for line in lines
+        {cell.strip('"# \r\n') for cell in line.split(_find_mark(line))} for line in lines
     ]
     naming = [at for at, names in enumerate(rows) if wanted and wanted <= names]
     filled = [at for at, line in enumerate(lines) if line.strip()]
@@ -223,7 +225,7 @@ def _first_lines(file: Iterable[str], wanted: set[str]) -> tuple[int, list[str]]
 
 
 def _read_cells(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
-    names = _clean_names(first_row(path, reader))
+    names = _clean_names(read_first_row(path, reader))
     key, *wanted = [column_position(path, names, name) for name in columns]
     table = LabelTable(path, [], [], [])
     for row in reader:
@@ -235,11 +237,11 @@ def _read_cells(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTab
             table.lines.append(reader.line_num)
         else:
             message = f"expected {len(names)} cells, found {len(row)}"
-            raise fault_at(path, reader.line_num, message)
+            raise error_at(path, reader.line_num, message)
     return table
 
 
-def fault_at(path: str, line: int, message: str) -> FormatError:
+def error_at(path: str, line: int, message: str) -> FormatError:
     """Return an error with a path and a line number."""
     return FormatError(f"{path}, line {line}: {message}", path=path, line=line)
 
@@ -254,11 +256,11 @@ def parquet_frame(path: str, columns: tuple[str, ...] | None = None) -> Frame | 
     """Read columns (by default all) of a Parquet file; None if it is not Parquet."""
     if not is_parquet(path):
         return None
-    table = _table(path, columns)
+    table = _read_parquet_table(path, columns)
     return Frame(path, list(table.column_names), table)
 
 
-def _table(path: str, columns: tuple[str, ...] | None) -> Any:
+def _read_parquet_table(path: str, columns: tuple[str, ...] | None) -> Any:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -307,22 +309,22 @@ def column_position(
         return names.index(name)
     remedy = f"choose with {hint}" if len(names) > 1 else f"a table needs {_TWO_COLUMNS}"
     raise LabelError(
-        f"{path}: no column {name!r}; the columns are {list_names(names)}"
-        f"{name_nearest(name, names)}; {remedy}",
+        f"{path}: no column {name!r}; the columns are {format_column_names(names)}"
+        f"{suggest_name(name, names)}; {remedy}",
         columns=tuple(names),
     )
 
 
-def list_names(names: Iterable[str]) -> str:
+def format_column_names(names: Iterable[str]) -> str:
     """Return column names for a message, truncated to 80 characters."""
     return ", ".join(map(repr, filter(None, names)))[:_MAX_COLUMN_NAMES] or "nothing"
 
 
-def name_nearest(name: str, names: Iterable[str]) -> str:
+def suggest_name(name: str, names: Iterable[str]) -> str:
     """Return a hint with the most similar name; empty if no name is similar."""
     folded = {candidate.casefold(): candidate for candidate in names if candidate}
     near = get_close_matches(name.casefold(), folded, n=1, cutoff=_MIN_SIMILARITY)
     for key in folded:
         short, long = sorted((name.casefold(), key), key=len)
-        near += [key] if len(short) >= _MIN_PART and short in long else []
+        near += [key] if len(short) >= _MIN_NAME_PART and short in long else []
     return f" (did you mean {folded[near[0]]!r}?)" if near else ""

@@ -16,7 +16,7 @@ import numpy as np
 
 from seqloom._threads import count_threads, supports_threads
 from seqloom.data._dataset import Dataset
-from seqloom.data._position import epoch_of, positions
+from seqloom.data._position import as_indices, stored_epoch
 from seqloom.data.collate._collate import default_collate, unequal_length_error
 from seqloom.data.collate._pad import PadCollator
 from seqloom.data.loader._executor import BatchFunction
@@ -130,7 +130,7 @@ class MapBatchMaker(BatchFunction):
         # Indices that the loader has computed are valid, so they are not checked again.
         if request.is_checked and dataset.supports_native_batches:
             return dataset.native_batches(**options).make(rows, num_threads)
-        epoch = epoch_of(rows)
+        epoch = stored_epoch(rows)
         epoch = request.epoch if epoch is None else epoch
         rows = _as_array(rows)
         return dataset.batch(rows, epoch=epoch, num_threads=num_threads, **options)
@@ -147,7 +147,7 @@ class MapBatchMaker(BatchFunction):
         def start(request: Request) -> Finish:
             rows = request.content
             if not request.is_checked:
-                rows = positions(_as_array(rows), size)
+                rows = as_indices(_as_array(rows), size)
             wait = begin(maker, rows)
             return lambda: finish(wait())
 

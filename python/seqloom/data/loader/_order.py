@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from seqloom._key import Key
-from seqloom.data._position import Position, permute, positions_in
+from seqloom.data._position import Position, permuted_positions, with_epoch
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class EpochOrder:
             count -= count % size
         for begin, end in _split_range(count, max(_BLOCK_ITEMS // size, 1) * size):
             numbers = start + self.rank.number + self.rank.world * np.arange(begin, end)
-            rows = permute(numbers, self.size, key)
+            rows = permuted_positions(numbers, self.size, key)
             padding = numbers >= self.size if has_padding else None
             for first, last in _split_range(end - begin, size):
                 content = rows[first:last]
@@ -242,7 +242,7 @@ class OrderView:
         for request in self._order.requests(epoch, start):
             rows: Any = request.content
             if self._order.batching.is_batched:
-                yield positions_in(epoch, rows.tolist())
+                yield with_epoch(epoch, rows.tolist())
             else:
                 yield Position(int(rows), epoch=epoch)
 

@@ -10,10 +10,10 @@ from seqloom._arguments import as_choice
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import count_threads
-from seqloom.data._describe import as_html
+from seqloom.data._describe import description_html
 from seqloom.data._encoder import add_file_position
-from seqloom.data._ids import Ids, ids_of
-from seqloom.data._paths import expand_paths, file_digest, open_existing_index, open_index
+from seqloom.data._ids import Ids, headers_to_ids
+from seqloom.data._paths import digest_file, expand_paths, open_existing_index, open_index
 from seqloom.data._position import check_integer
 from seqloom.data.packed._progress import StreamProgress, hex_of
 from seqloom.data.packed._tokeniser import Tokeniser
@@ -213,7 +213,7 @@ class PackedStream:
 
     def _repr_html_(self) -> str:
         """Return the stream as HTML for a notebook."""
-        return as_html("PackedStream", str(self), self.paths)
+        return description_html("PackedStream", str(self), self.paths)
 
     def _check_windows(self) -> None:
         if self.max_length is None:
@@ -290,7 +290,7 @@ class PackedStream:
     def _identity(self) -> dict[str, Any]:
         """Return the files and settings that must equal those of a saved state."""
         if self._digests is None:
-            self._digests = [file_digest(path) for path in self.paths]
+            self._digests = [digest_file(path) for path in self.paths]
         return {
             "files": self._digests,
             "tokens": self._tokeniser.name,
@@ -341,7 +341,7 @@ def raise_refusal(
     """Raise the error for a rejected record, with its file and a hint."""
     file, record, header, letters, kind, tokens, found = refusal
     path: str = paths[int(file)]
-    name = ids_of(Ragged.from_list([header]))[0]
+    name = headers_to_ids(Ragged.from_list([header]))[0]
     where = f"{path}: record {record} ({name})"
     if kind == "letter":
         raise _residue_error(found, (path, record), name) from None

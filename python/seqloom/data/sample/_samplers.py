@@ -17,7 +17,7 @@ from seqloom.data._position import (
     check_integer,
     check_state,
     find_rank,
-    positions_in,
+    with_epoch,
 )
 from seqloom.data.loader._order import EpochOrder
 from seqloom.data.loader._settings import Batching
@@ -113,7 +113,7 @@ def _with_epoch(rows: int | list[int], epoch: int) -> Position | list[Position]:
     """Return indices that store the epoch."""
     if isinstance(rows, int):
         return Position(rows, epoch=epoch)
-    return positions_in(epoch, rows)
+    return with_epoch(epoch, rows)
 
 
 class EpochSampler:

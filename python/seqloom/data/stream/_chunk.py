@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.data._encoder import Extents, extents_of
-from seqloom.data._ids import ids_of
+from seqloom.data._encoder import Extents, encoded_extents
+from seqloom.data._ids import headers_to_ids
 from seqloom.data._position import permutation
-from seqloom.data._store import share_column
+from seqloom.data._store import make_read_only
 from seqloom.io import SequenceBatch
 from seqloom.io._records import join_batches
 
@@ -47,8 +47,8 @@ class ChunkSource:
     def store(self) -> _native.RecordStore:
         """The records in a Rust store, for threads without the interpreter."""
         if self._store is None:
-            names = share_column(self.batch.headers)
-            letters = share_column(self.batch.sequences)
+            names = make_read_only(self.batch.headers)
+            letters = make_read_only(self.batch.sequences)
             self._store = _native.RecordStore(names, letters, None)
         return self._store
 
@@ -70,12 +70,12 @@ class ChunkSource:
 
     def name(self, row: int) -> str:
         """Return the id of a record."""
-        return ids_of(self.batch.headers[row : row + 1])[0]
+        return headers_to_ids(self.batch.headers[row : row + 1])[0]
 
     def _count_positions(self, encoder: Any) -> NDArray[np.int64]:
         """Return the encoded length of each record, computed once."""
         if self._counts is None:
-            self._counts = extents_of(encoder, self.batch.sequences)
+            self._counts = encoded_extents(encoder, self.batch.sequences)
         return self._counts
 
 

@@ -11,11 +11,11 @@ from seqloom.data._batch import (
     BatchShape,
     NativeBatchMaker,
     encode_columns,
-    list_letters,
+    sequence_columns,
     split_batch,
 )
 from seqloom.data._encoder import add_file_position, apply_augment
-from seqloom.data._ids import Ids, ids_of
+from seqloom.data._ids import Ids, headers_to_ids
 from seqloom.errors import AlphabetError, FormatError
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ class StreamPiece:
         if self.stream.supports_native_batches:
             return self.native_batches(**shape).make(self.chunk.rows, num_threads)
         letters = self._letters(num_threads)
-        names = ids_of(self.chunk.batch.headers)
+        names = headers_to_ids(self.chunk.batch.headers)
         batch: dict[str, Any] = {"id": Ids.of(names)}
         about = _other_columns(self.chunk.source, self.chunk.rows)
         if self.stream.encoder is None:
-            return batch | list_letters(letters) | about
+            return batch | sequence_columns(letters) | about
         encoded = self._encode(letters, names, num_threads=num_threads, **shape)
         batch["inputs"] = encoded.pop("inputs")
         return batch | about | encoded

@@ -12,7 +12,7 @@ import numpy as np
 from seqloom._ragged import lengths_to_offsets
 from seqloom.data._paths import open_existing_index, open_index
 from seqloom.data._position import check_integer
-from seqloom.data._store import check_one_kind
+from seqloom.data._store import check_not_mixed
 from seqloom.data.stream._chunk import ChunkSource, slice_batch
 from seqloom.errors import FormatError
 from seqloom.io import open_sequences
@@ -135,7 +135,7 @@ def read_shard(
         at = max(start, position)
         for batch, numbers in part.read(at - position):
             kinds[paths[file]] = part.is_fastq
-            check_one_kind(tuple(kinds), list(kinds.values()))
+            check_not_mixed(tuple(kinds), list(kinds.values()))
             stop = at + len(batch)
             files = np.full(len(batch), file)
             positions = np.arange(at, stop)

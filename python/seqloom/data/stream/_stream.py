@@ -10,12 +10,12 @@ from seqloom._arguments import as_seed
 from seqloom._key import Key
 from seqloom._threads import supports_threads
 from seqloom.data._batch import supports_native_batches
-from seqloom.data._describe import as_html
+from seqloom.data._describe import description_html
 from seqloom.data._encoder import check_augment, check_encoder
 from seqloom.data._inputs import SourceOptions
-from seqloom.data._paths import file_digest
+from seqloom.data._paths import digest_file
 from seqloom.data._position import check_integer, find_rank
-from seqloom.data._sources import sources_of
+from seqloom.data._sources import read_sources
 from seqloom.data.label._labels import DEFAULTS, Labels
 from seqloom.data.label._stream_labels import StreamLabels
 from seqloom.data.stream._chunk import ShuffleWindows, resize_chunks
@@ -128,7 +128,7 @@ class SequenceStream(Resumable):
         labels.check_unsupported("coding", of="GenotypeDataset")
         self._labels = StreamLabels.make(labels)
         self._options = _changed_options(on_error=on_error, num_threads=num_threads)
-        self._options |= options.of_files
+        self._options |= options.file_options
         self._shard = Shard()
         self._is_read = False
 
@@ -196,7 +196,7 @@ class SequenceStream(Resumable):
 
     def _repr_html_(self) -> str:
         """Return the stream as HTML for a notebook."""
-        return as_html("SequenceStream", str(self), self.paths)
+        return description_html("SequenceStream", str(self), self.paths)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         # An epoch begins when its first item is requested, because trainers create
@@ -323,7 +323,7 @@ class SequenceStream(Resumable):
     def _identity(self) -> dict[str, Any]:
         """Return the files and settings that must equal those of a saved state."""
         return {
-            "files": [file_digest(path) for path in self.paths],
+            "files": [digest_file(path) for path in self.paths],
             "seed": self.seed,
             "shuffle_window": self.shuffle_window,
             "shard": [self._shard.index, self._shard.count],
@@ -363,7 +363,7 @@ class SequenceStream(Resumable):
 
 
 def _sequence_paths(paths: Any, options: SourceOptions) -> tuple[str, ...]:
-    sources = sources_of(paths, options)
+    sources = read_sources(paths, options)
     if sources.held:
         raise ArgumentError(
             f"{next(iter(sources.held))}: a stream reads sequence files; SequenceDataset "
