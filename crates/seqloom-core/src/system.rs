@@ -1,8 +1,7 @@
 //! Reads and writes at a file offset, with the functions of the operating system. Other
 //! code that depends on the operating system is in `seqloom_compression::system`.
 
-use std::fs::File;
-use std::io;
+use std::{fs::File, io};
 
 /// Reads at an offset without moving the file position; returns the number of bytes.
 ///

@@ -1,8 +1,7 @@
 //! Tasks that run a program on a range of blocks, one block after the other. Each
 //! thread keeps the values of a block in buffers, which are called registers.
 
-use std::mem;
-use std::ops::Range;
+use std::{mem, ops::Range};
 
 use crate::Number;
 use crate::array::{Elements, ElementsMut};

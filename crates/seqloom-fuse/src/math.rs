@@ -3,7 +3,7 @@
 
 use pulp::Simd;
 use seqloom_kernels::lanes::Lanes;
-use seqloom_kernels::special::{exp, normal, polynomial};
+use seqloom_kernels::special::{exp, normal_cdf, polynomial};
 
 use crate::Number;
 
@@ -22,7 +22,7 @@ fn ln_of_positive<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     let (least, lift) = (x.like(T::MIN_NORMAL), x.like(T::from_f64(SUBNORMAL_FACTOR)));
     let normal = x.if_less(least, x * lift, x);
     let (mantissa, power) = T::mantissa::<S>(normal.vector);
-    let (mantissa, power) = (x.with(mantissa), x.with(power));
+    let (mantissa, power) = (x.with_vector(mantissa), x.with_vector(power));
     let power = x.if_less(
         least,
         power - x.like(T::from_f64(SUBNORMAL_EXPONENT)),
@@ -103,13 +103,13 @@ pub(crate) fn softplus<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
 /// Returns gelu, computed with the error function instead of the tanh approximation.
 #[inline(always)]
 pub(crate) fn gelu<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
-    x * normal(x).0
+    x * normal_cdf(x).0
 }
 
 /// Returns the gradient times the derivative of gelu at x.
 #[inline(always)]
 pub(crate) fn gelu_grad<S: Simd, T: Number>(grad: Lanes<S, T>, x: Lanes<S, T>) -> Lanes<S, T> {
-    let (below, bell) = normal(x);
+    let (below, bell) = normal_cdf(x);
     let density = bell * x.like(T::from_f64(0.398_942_280_401_432_7));
     grad * x.mul_add(density, below)
 }
@@ -120,7 +120,7 @@ pub(crate) fn gelu_grad<S: Simd, T: Number>(grad: Lanes<S, T>, x: Lanes<S, T>) -
 pub(crate) fn erf_f32<S: Simd>(x: Lanes<S, f32>) -> Lanes<S, f32> {
     let (zero, one) = (x.like(0.0), x.like(1.0));
     let near = x * polynomial(x * x, &ERF_TERMS);
-    let tail = normal(x.abs() * x.like(-std::f32::consts::SQRT_2)).0;
+    let tail = normal_cdf(x.abs() * x.like(-std::f32::consts::SQRT_2)).0;
     let far = one - (tail + tail);
     let far = x.if_less(zero, zero - far, far);
     x.abs().if_less(one, near, far)
@@ -146,5 +146,5 @@ pub(crate) fn erf_f64<S: Simd>(x: Lanes<S, f64>) -> Lanes<S, f64> {
     for x in bytemuck::cast_slice_mut::<_, f64>(&mut lanes) {
         *x = libm::erf(*x);
     }
-    x.with(lanes[0])
+    x.with_vector(lanes[0])
 }

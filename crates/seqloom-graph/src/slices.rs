@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use seqloom_core::{Error, Result};
-use seqloom_kernels::for_each;
+use seqloom_kernels::run_tasks;
 
 use crate::graph::Graph;
 use crate::memory::Memory;
@@ -127,7 +127,7 @@ impl Slices {
                 .for_each(|(slice, rows)| slice.1.push(rows));
         }
         let failed = Mutex::new(None);
-        for_each(slices, by.threads, |(first, outs)| {
+        run_tasks(slices, by.threads, |(first, outs)| {
             let shapes = input_shapes(inputs, some.min(count - first));
             let inputs = part(inputs, &shapes, first);
             let done = by

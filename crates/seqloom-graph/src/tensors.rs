@@ -1,7 +1,6 @@
 //! Access to the arrays of a safetensors file.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use safetensors::{Dtype as Stored, SafeTensors};
 

@@ -4,7 +4,7 @@ use pulp::Simd;
 use seqloom_macros::compiled_once;
 
 use crate::lanes::Lanes;
-use crate::map::{self, Binary, Unary};
+use crate::map::{self, BinaryOp, UnaryOp};
 use crate::{Float, Instances, special};
 
 /// Fills `out` with `max(x, 0)`; the result for NaN is NaN.
@@ -60,7 +60,7 @@ pub fn sigmoid_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: 
 #[derive(Clone, Copy)]
 struct Relu;
 
-impl<T: Float> Unary<T> for Relu {
+impl<T: Float> UnaryOp<T> for Relu {
     #[inline(always)]
     fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
         let zero = x.like(T::ZERO);
@@ -71,7 +71,7 @@ impl<T: Float> Unary<T> for Relu {
 #[derive(Clone, Copy)]
 struct ReluGrad;
 
-impl<T: Float> Binary<T> for ReluGrad {
+impl<T: Float> BinaryOp<T> for ReluGrad {
     #[inline(always)]
     fn apply<S: Simd>(self, grad: Lanes<S, T>, output: Lanes<S, T>) -> Lanes<S, T> {
         let zero = grad.like(T::ZERO);
@@ -83,20 +83,20 @@ impl<T: Float> Binary<T> for ReluGrad {
 #[derive(Clone, Copy)]
 struct Gelu;
 
-impl<T: Float> Unary<T> for Gelu {
+impl<T: Float> UnaryOp<T> for Gelu {
     #[inline(always)]
     fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
-        x * special::normal(x).0
+        x * special::normal_cdf(x).0
     }
 }
 
 #[derive(Clone, Copy)]
 struct GeluGrad;
 
-impl<T: Float> Binary<T> for GeluGrad {
+impl<T: Float> BinaryOp<T> for GeluGrad {
     #[inline(always)]
     fn apply<S: Simd>(self, grad: Lanes<S, T>, x: Lanes<S, T>) -> Lanes<S, T> {
-        let (below, bell) = special::normal(x);
+        let (below, bell) = special::normal_cdf(x);
         let density = bell * x.like(T::from_f64(0.398_942_280_401_432_7));
         grad * x.mul_add(density, below)
     }
@@ -105,7 +105,7 @@ impl<T: Float> Binary<T> for GeluGrad {
 #[derive(Clone, Copy)]
 struct Sigmoid;
 
-impl<T: Float> Unary<T> for Sigmoid {
+impl<T: Float> UnaryOp<T> for Sigmoid {
     #[inline(always)]
     fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
         special::sigmoid(x)
@@ -115,7 +115,7 @@ impl<T: Float> Unary<T> for Sigmoid {
 #[derive(Clone, Copy)]
 struct Silu;
 
-impl<T: Float> Unary<T> for Silu {
+impl<T: Float> UnaryOp<T> for Silu {
     #[inline(always)]
     fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
         x / (x.like(T::ONE) + special::exp(x.like(T::ZERO) - x))
@@ -125,7 +125,7 @@ impl<T: Float> Unary<T> for Silu {
 #[derive(Clone, Copy)]
 struct SigmoidGrad;
 
-impl<T: Float> Binary<T> for SigmoidGrad {
+impl<T: Float> BinaryOp<T> for SigmoidGrad {
     #[inline(always)]
     fn apply<S: Simd>(self, grad: Lanes<S, T>, output: Lanes<S, T>) -> Lanes<S, T> {
         grad * output * (output.like(T::ONE) - output)
@@ -135,11 +135,11 @@ impl<T: Float> Binary<T> for SigmoidGrad {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::tests::on_every_machine;
+    use crate::machine::tests::run_on_every_machine;
 
     #[test]
     fn outputs_of_every_length_are_filled() {
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             for length in 0..70 {
                 let x = vec![-1.5_f32; length];
                 let mut out = vec![f32::NAN; length];
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn relu_passes_the_gradient_at_nan() {
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             let mut out = [0.0; 4];
             relu_grad(&[3.0; 4], &[f64::NAN, 0.0, 2.0, 1e-320], &mut out, 1);
             assert_eq!(
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn relu_of_nan_is_nan() {
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             let mut out = [0.0; 3];
             relu(&[f64::NAN, -1.0, 2.0], &mut out, 1);
             assert!(out[0].is_nan());

@@ -44,7 +44,7 @@ pub fn adamw<T: Float>(step: AdamwStep, tensors: Vec<AdamwTensor<'_, T>>, thread
         // The chunks of all tensors are put in one list, so that threads are woken once
         // and not once per tensor.
         let pieces = tensors.into_iter().flat_map(AdamwTensor::chunks).collect();
-        parallel::for_each(pieces, threads, |piece| update_lines(step, piece));
+        parallel::run_tasks(pieces, threads, |piece| update_lines(step, piece));
     }
 }
 
@@ -56,8 +56,8 @@ fn update_lines<T: Float>(step: AdamwStep, tensor: AdamwTensor<'_, T>) {
     let before = tensor.param.as_ptr().align_offset(tuned::CACHE_LINE);
     let before = before.min(tensor.param.len());
     let (head, rest) = tensor.split_at(before);
-    update(step, head);
-    update(step, rest);
+    update_tensor(step, head);
+    update_tensor(step, rest);
 }
 
 impl<T> AdamwTensor<'_, T> {
@@ -100,7 +100,7 @@ impl<T> AdamwTensor<'_, T> {
 }
 
 #[vectorized]
-fn update<S: Simd, T: Float>(simd: S, step: AdamwStep, tensor: AdamwTensor<'_, T>) {
+fn update_tensor<S: Simd, T: Float>(simd: S, step: AdamwStep, tensor: AdamwTensor<'_, T>) {
     let rule = AdamwLanes::new(simd, step, tensor.decay);
     let (params, param) = T::split_mut::<S>(tensor.param);
     let (firsts, first) = T::split_mut::<S>(tensor.first);
@@ -162,7 +162,7 @@ impl<S: Simd, T: Float> AdamwLanes<S, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::tests::on_every_machine;
+    use crate::machine::tests::run_on_every_machine;
 
     #[test]
     fn the_first_step_moves_against_the_gradient_by_the_rate() {
@@ -172,7 +172,7 @@ mod tests {
             epsilon: 0.0,
             number: 1,
         };
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             let mut arrays = [vec![2.0_f64; 21], vec![0.0; 21], vec![0.0; 21]];
             let [param, first, second] = &mut arrays;
             adamw(

@@ -30,20 +30,20 @@ pub fn cross_entropy<T: Float>(
     let classes = problem.classes;
     let rows = parallel::rows_per_chunk(classes);
     let sizes = (rows, rows * classes);
-    parallel::chunk_pairs((loss, grad), sizes, threads, |number, loss, grad| {
+    parallel::fill_pairs((loss, grad), sizes, threads, |number, loss, grad| {
         let first = number * rows;
         for (number, (loss, grad)) in (first..).zip(loss.iter_mut().zip(grad.chunks_mut(classes))) {
-            *loss = row(problem, number, grad);
+            *loss = fill_row(problem, number, grad);
         }
     });
 }
 
 /// Fills the gradient of the logits of a row, and returns the loss.
 #[vectorized]
-fn row<S: Simd, T: Float>(simd: S, problem: Logits<'_, T>, number: usize, grad: &mut [T]) -> T {
-    let logits = &problem.logits[number * problem.classes..][..grad.len()];
-    let label = usize::try_from(problem.labels[number]).unwrap_or(usize::MAX);
-    let weight = problem.weights.map_or(T::ONE, |weights| weights[label]);
+fn fill_row<S: Simd, T: Float>(simd: S, rows: Logits<'_, T>, row: usize, grad: &mut [T]) -> T {
+    let logits = &rows.logits[row * rows.classes..][..grad.len()];
+    let label = usize::try_from(rows.labels[row]).unwrap_or(usize::MAX);
+    let weight = rows.weights.map_or(T::ONE, |weights| weights[label]);
     let (highest, total) = softmax::row_exponentials(simd, logits, grad);
     let share = weight / total;
     for value in &mut *grad {

@@ -37,7 +37,7 @@ impl<T: Float> Dropout<T> {
         let (mut words, mut kept) = ([0; tuned::RANDOM_WORDS], [false; tuned::RANDOM_WORDS]);
         for first in (0..length).step_by(tuned::RANDOM_WORDS) {
             let count = tuned::RANDOM_WORDS.min(length - first);
-            words::fill_words(self.key, start + first as u64, &mut words);
+            words::fill_inline(self.key, start + first as u64, &mut words);
             for (kept, word) in kept.iter_mut().zip(words) {
                 *kept = word >> 9 < self.bound;
             }
@@ -49,7 +49,7 @@ impl<T: Float> Dropout<T> {
 /// Fills `out` with x after dropout.
 #[compiled_once]
 pub fn dropout<T: Float>(rule: Dropout<T>, x: &[T], out: &mut [T], threads: usize) {
-    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
+    parallel::fill_chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
         let start = number * tuned::CHUNK_VALUES;
         let x = &x[start..][..out.len()];
         drop_chunk(rule, start as u64, x, out);
@@ -69,14 +69,14 @@ fn drop_chunk<T: Float>(rule: Dropout<T>, start: u64, x: &[T], out: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::tests::on_every_machine;
+    use crate::machine::tests::run_on_every_machine;
 
     #[test]
     fn a_position_is_kept_if_its_bernoulli_variable_is_1() {
         let key = Key([3, 4]);
         let mut coins = vec![false; 5000];
         random::bernoulli(key, 0.7, &mut coins, 1);
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             let (x, mut out) = (vec![1.0; 5000], vec![0.0; 5000]);
             dropout(Dropout::new(key, 0.3), &x, &mut out, 1);
             let share = |&kept: &bool| if kept { 1.0 / 0.7 } else { 0.0 };

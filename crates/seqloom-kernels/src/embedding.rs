@@ -11,7 +11,7 @@ use seqloom_macros::compiled_once;
 pub fn add_rows<T: Float>(grad: &[T], ids: &[i64], width: usize, out: &mut [T], threads: usize) {
     let width = width.max(1);
     let rows = (out.len() / width).div_ceil(threads.max(1)).max(1);
-    parallel::chunks(out, rows * width, threads, |number, out| {
+    parallel::fill_chunks(out, rows * width, threads, |number, out| {
         out.fill(T::ZERO);
         let row_of = |id: i64| usize::try_from(id).ok()?.checked_sub(number * rows);
         for (grad, &id) in grad.chunks(width).zip(ids) {

@@ -98,7 +98,7 @@ pub trait Float:
     /// Returns the maximum of two vectors, lane by lane.
     fn max<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
     /// Returns `a < b`, lane by lane.
-    fn less<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Mask<S>;
+    fn less_than<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Mask<S>;
     /// Returns true if `a < b` in any lane.
     fn is_any_less<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> bool;
     /// Returns `a` where the mask is true and `b` elsewhere, lane by lane.
@@ -120,7 +120,7 @@ pub trait Float:
     fn with_scratch<R>(length: usize, work: impl FnOnce(&mut [Self]) -> R) -> R;
     /// Returns the probability that a standard normal variable is at most `a`. The
     /// argument `bell` must be `exp(-a^2 / 2)`.
-    fn normal<S: Simd>(simd: S, a: Self::Vector<S>, bell: Self::Vector<S>) -> Self::Vector<S>;
+    fn normal_cdf<S: Simd>(simd: S, a: Self::Vector<S>, bell: Self::Vector<S>) -> Self::Vector<S>;
 }
 
 /// A function that is compiled for both float types. The attribute `compiled_once`

@@ -5,7 +5,7 @@ use pulp::Simd;
 
 use crate::{Float, Instances, scratch::ScratchBuffers};
 
-macro_rules! float {
+macro_rules! impl_float {
     ($float:ident, $instance:ident, $bits:ident, $mask:ident, $mantissa:literal, $($constants:tt)*) => {
         paste! {
             impl Float for $float {
@@ -62,8 +62,8 @@ macro_rules! float {
                     simd.[<splat_ $float s>](value)
                 }
 
-                float!(@binary $float, add, sub, mul, div, max);
-                float!(@unary $float, abs, sqrt);
+                impl_float!(@binary $float, add, sub, mul, div, max);
+                impl_float!(@unary $float, abs, sqrt);
 
                 #[inline(always)]
                 fn mul_add<S: Simd>(
@@ -76,7 +76,7 @@ macro_rules! float {
                 }
 
                 #[inline(always)]
-                fn less<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Mask<S> {
+                fn less_than<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Mask<S> {
                     simd.[<less_than_ $float s>](a, b)
                 }
 
@@ -125,7 +125,7 @@ macro_rules! float {
                 }
 
                 #[inline(always)]
-                fn normal<S: Simd>(
+                fn normal_cdf<S: Simd>(
                     simd: S,
                     a: Self::Vector<S>,
                     bell: Self::Vector<S>,
@@ -153,7 +153,7 @@ macro_rules! float {
     };
 }
 
-float! { f32, single, u32, m32, 23,
+impl_float! { f32, single, u32, m32, 23,
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "this function rounds")]
     fn from_f64(value: f64) -> Self {
@@ -171,7 +171,7 @@ float! { f32, single, u32, m32, 23,
     ];
     const EXP2_MIN_EXPONENT: Self = -126.0;
 }
-float! { f64, double, u64, m64, 52,
+impl_float! { f64, double, u64, m64, 52,
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value

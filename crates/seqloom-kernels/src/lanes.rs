@@ -21,12 +21,12 @@ pub(crate) struct Registers {
 impl Registers {
     /// Returns the vector registers for this float type.
     pub(crate) fn for_type<T: Float>() -> Self {
-        registers(PhantomData::<T>)
+        count_registers(PhantomData::<T>)
     }
 }
 
 #[vectorized]
-fn registers<S: Simd, T: Float>(_: S, _: PhantomData<T>) -> Registers {
+fn count_registers<S: Simd, T: Float>(_: S, _: PhantomData<T>) -> Registers {
     Registers {
         lanes: Lanes::<S, T>::COUNT,
         are_many: has_many_registers::<S>(),
@@ -70,7 +70,7 @@ impl<S: Simd, T: Float> Lanes<S, T> {
     #[inline(always)]
     pub fn load(self, slice: &[T]) -> Self {
         match T::split::<S>(slice) {
-            ([vector], _) => self.with(*vector),
+            ([vector], _) => self.with_vector(*vector),
             (_, rest) => Self::load_part(self.simd, rest),
         }
     }
@@ -98,7 +98,7 @@ impl<S: Simd, T: Float> Lanes<S, T> {
 
     /// Returns lanes that contain `vector`.
     #[inline(always)]
-    pub fn with(self, vector: T::Vector<S>) -> Self {
+    pub fn with_vector(self, vector: T::Vector<S>) -> Self {
         Self::new(self.simd, vector)
     }
 
@@ -131,7 +131,7 @@ impl<S: Simd, T: Float> Lanes<S, T> {
     /// `other` elsewhere.
     #[inline(always)]
     pub fn if_less(self, bound: Self, chosen: Self, other: Self) -> Self {
-        let mask = T::less(self.simd, self.vector, bound.vector);
+        let mask = T::less_than(self.simd, self.vector, bound.vector);
         let vector = T::select(self.simd, mask, chosen.vector, other.vector);
         Self::new(self.simd, vector)
     }
@@ -163,12 +163,15 @@ impl<S: Simd, T: Float> Lanes<S, T> {
     /// Returns the probability that a standard normal variable is at most x, where
     /// `bell` must be `exp(-x^2 / 2)`.
     #[inline(always)]
-    pub fn normal(self, bell: Self) -> Self {
-        Self::new(self.simd, T::normal(self.simd, self.vector, bell.vector))
+    pub fn normal_cdf(self, bell: Self) -> Self {
+        Self::new(
+            self.simd,
+            T::normal_cdf(self.simd, self.vector, bell.vector),
+        )
     }
 }
 
-macro_rules! operator {
+macro_rules! impl_operator {
     ($trait:ident, $name:ident) => {
         impl<S: Simd, T: Float> $trait for Lanes<S, T> {
             type Output = Self;
@@ -184,7 +187,7 @@ macro_rules! operator {
     };
 }
 
-operator!(Add, add);
-operator!(Sub, sub);
-operator!(Mul, mul);
-operator!(Div, div);
+impl_operator!(Add, add);
+impl_operator!(Sub, sub);
+impl_operator!(Mul, mul);
+impl_operator!(Div, div);

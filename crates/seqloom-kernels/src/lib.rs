@@ -45,4 +45,4 @@ pub mod special;
 mod tuned;
 
 pub use float::{Float, Instances};
-pub use parallel::{for_each, is_single_threaded, useful_threads};
+pub use parallel::{is_single_threaded, run_tasks, useful_threads};

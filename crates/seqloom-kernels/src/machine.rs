@@ -7,7 +7,7 @@ use seqloom_core::simd;
 #[inline]
 pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
     #[cfg(test)]
-    match tests::ASSUMED.get() {
+    match tests::ASSUMED_MACHINE.get() {
         tests::Machine::Actual => {}
         tests::Machine::Old => return kernel.with_simd(pulp::Scalar),
         tests::Machine::Wide => return kernel.with_simd(pulp::Scalar512b),
@@ -56,13 +56,13 @@ pub(crate) mod tests {
     }
 
     thread_local! {
-        pub(crate) static ASSUMED: Cell<Machine> = const { Cell::new(Machine::Actual) };
+        pub(crate) static ASSUMED_MACHINE: Cell<Machine> = const { Cell::new(Machine::Actual) };
     }
 
     /// Runs a test once for each kind of processor. The test must use one thread.
-    pub(crate) fn on_every_machine(mut test: impl FnMut(Machine)) {
+    pub(crate) fn run_on_every_machine(mut test: impl FnMut(Machine)) {
         for machine in [Machine::Old, Machine::Wide, Machine::Actual] {
-            ASSUMED.set(machine);
+            ASSUMED_MACHINE.set(machine);
             test(machine);
         }
     }

@@ -1,7 +1,6 @@
 //! Strided matrices.
 
-use std::marker::PhantomData;
-use std::ops::Range;
+use std::{marker::PhantomData, ops::Range};
 
 use crate::Float;
 
@@ -100,7 +99,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
     /// Splits memory into a grid of matrices of `rows` by `columns`. `steps` are the
     /// strides along both axes of the grid, and the row stride. Returns `None` if
     /// matrices overlap or exceed the memory.
-    pub(crate) fn grid(
+    pub(crate) fn split_grid(
         data: &'a mut [T],
         sizes: [usize; 4],
         steps: [usize; 3],
@@ -177,7 +176,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
 
     /// Returns the address of a value. The caller must check the indices before reading
     /// or writing.
-    pub(crate) fn position(&self, row: usize, column: usize) -> *const T {
+    pub(crate) fn address(&self, row: usize, column: usize) -> *const T {
         self.start.wrapping_add(row * self.step + column)
     }
 
@@ -226,7 +225,7 @@ mod tests {
         let mut out = vec![0.0_f32; 12];
         // The array (batch 1, heads 2, rows 3, columns 2) is stored as (batch, row,
         // head, column).
-        let heads = MatrixMut::grid(&mut out, [1, 2, 3, 2], [12, 2, 4]).unwrap();
+        let heads = MatrixMut::split_grid(&mut out, [1, 2, 3, 2], [12, 2, 4]).unwrap();
         for (number, mut head) in (1_u8..).zip(heads) {
             head.fill(f32::from(number));
         }
@@ -236,7 +235,7 @@ mod tests {
     #[test]
     fn overlapping_matrices_are_rejected() {
         let mut out = [0.0_f32; 12];
-        assert!(MatrixMut::grid(&mut out, [1, 2, 3, 2], [12, 1, 4]).is_none());
-        assert!(MatrixMut::grid(&mut out, [2, 2, 3, 2], [12, 2, 4]).is_none());
+        assert!(MatrixMut::split_grid(&mut out, [1, 2, 3, 2], [12, 1, 4]).is_none());
+        assert!(MatrixMut::split_grid(&mut out, [2, 2, 3, 2], [12, 2, 4]).is_none());
     }
 }

@@ -9,7 +9,7 @@ use crate::{Float, Instances, machine, parallel};
 
 /// The size of a pooling window, and the length of the rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Window {
+pub struct PoolWindow {
     /// The length of a row.
     pub length: usize,
     /// The length of the window.
@@ -20,7 +20,7 @@ pub struct Window {
     pub padding: usize,
 }
 
-impl Window {
+impl PoolWindow {
     /// Returns the number of windows of a row, or `None` if the padded row is shorter
     /// than the window.
     pub fn out_length(&self) -> Option<usize> {
@@ -29,7 +29,7 @@ impl Window {
     }
 
     /// Returns the range of the windows that do not overlap the padding.
-    fn inner(&self, count: usize) -> Range<usize> {
+    fn unpadded_windows(&self, count: usize) -> Range<usize> {
         let start = self.padding.div_ceil(self.stride).min(count);
         let last = (self.length + self.padding).checked_sub(self.kernel);
         let stop = last.map_or(0, |last| last / self.stride + 1).min(count);
@@ -37,7 +37,7 @@ impl Window {
     }
 
     /// Returns the range of positions in the row that a window covers.
-    fn covered(&self, position: usize) -> (usize, usize) {
+    fn covered_range(&self, position: usize) -> (usize, usize) {
         let start = position * self.stride;
         let stop = (start + self.kernel).saturating_sub(self.padding);
         (start.saturating_sub(self.padding), stop.min(self.length))
@@ -49,7 +49,7 @@ impl Window {
 /// treated as the largest value.
 #[compiled_once]
 pub fn max_pool1d<T: Float>(
-    window: &Window,
+    window: &PoolWindow,
     x: &[T],
     out: &mut [T],
     positions: &mut [i64],
@@ -58,7 +58,7 @@ pub fn max_pool1d<T: Float>(
     let width = window.out_length().unwrap_or(0).max(1);
     let rows = parallel::rows_per_chunk(window.length);
     let sizes = (rows * width, rows * width);
-    parallel::chunk_pairs(
+    parallel::fill_pairs(
         (out, positions),
         sizes,
         threads,
@@ -80,7 +80,7 @@ pub fn max_pool1d<T: Float>(
 /// Computes the windows of one row. Windows that overlap the padding are processed one
 /// by one, and all other windows together.
 struct PoolRow<'a, T> {
-    window: &'a Window,
+    window: &'a PoolWindow,
     x: &'a [T],
     out: &'a mut [T],
     positions: &'a mut [i64],
@@ -97,15 +97,15 @@ impl<T: Float> WithSimd for PoolRow<'_, T> {
             out,
             positions,
         } = self;
-        let inner = window.inner(out.len());
+        let inner = window.unpadded_windows(out.len());
         for number in (0..inner.start).chain(inner.end..out.len()) {
-            let (start, stop) = window.covered(number);
+            let (start, stop) = window.covered_range(number);
             let values = (start..stop).map(|position| (x[position], to_numpy_index(position)));
             let lowest = (T::NEG_INF, to_numpy_index(start));
             (out[number], positions[number]) = values.fold(lowest, larger_with_position);
         }
         if !inner.is_empty() {
-            let (start, _) = window.covered(inner.start);
+            let (start, _) = window.covered_range(inner.start);
             inner_windows(
                 window,
                 &x[start..],
@@ -120,7 +120,7 @@ impl<T: Float> WithSimd for PoolRow<'_, T> {
 /// begins at the start of the first of these windows.
 #[inline(always)]
 fn inner_windows<T: Float>(
-    window: &Window,
+    window: &PoolWindow,
     x: &[T],
     start: usize,
     (out, positions): (&mut [T], &mut [i64]),
@@ -222,7 +222,7 @@ pub fn max_pool1d_grad<T: Float>(
 ) {
     let (length, width) = lengths;
     let rows = parallel::rows_per_chunk(length);
-    parallel::chunks(out, rows * length, threads, |number, out| {
+    parallel::fill_chunks(out, rows * length, threads, |number, out| {
         out.fill(T::ZERO);
         let first = number * rows * width;
         let grads = grad[first..]

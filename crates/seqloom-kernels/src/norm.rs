@@ -32,7 +32,7 @@ pub fn normalise<T: Float>(rule: NormRule<'_, T>, x: &[T], outs: [&mut [T]; 3], 
         .zip(x.chunks(rows * width))
         .zip(statistics);
     let pieces: Vec<_> = pieces.collect();
-    parallel::for_each(pieces, threads, |((out, x), (means, inverses))| {
+    parallel::run_tasks(pieces, threads, |((out, x), (means, inverses))| {
         normalise_block(rule, x, [out, means, inverses]);
     });
 }
@@ -133,11 +133,13 @@ pub fn normalise_grad<T: Float>(
     let [out, by_weight, by_bias] = outs;
     let width = weight.len();
     let rows = inputs.inverses.len();
-    let tile = rows.div_ceil(tuned::NORM_TILES).max(tuned::NORM_ROWS);
+    let tile = rows
+        .div_ceil(tuned::NORM_GRAD_MAX_TILES)
+        .max(tuned::NORM_GRAD_MIN_ROWS);
     let tiles = rows.div_ceil(tile);
     let mut sums = vec![T::ZERO; tiles * 2 * width];
     let sizes = (tile * width, 2 * width);
-    parallel::chunk_pairs((out, &mut sums), sizes, threads, |number, out, sums| {
+    parallel::fill_pairs((out, &mut sums), sizes, threads, |number, out, sums| {
         let (by_weight, by_bias) = sums.split_at_mut(width);
         normalise_grad_block(weight, inputs, number * tile, [out, by_weight, by_bias]);
     });
@@ -191,9 +193,9 @@ fn normalise_grad_block<S: Simd, T: Float>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::tests::on_every_machine;
+    use crate::machine::tests::run_on_every_machine;
 
-    fn rows(count: u16, width: usize) -> Vec<f64> {
+    fn test_rows(count: u16, width: usize) -> Vec<f64> {
         (0..count)
             .map(|i| f64::from(i % 13) * 0.7 + f64::from(i % 7))
             .take(count as usize / width * width)
@@ -202,10 +204,10 @@ mod tests {
 
     #[test]
     fn a_row_has_mean_0_and_deviation_1() {
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             for width in [3_u8, 8, 33, 40] {
                 let (count, width) = (f64::from(width), usize::from(width));
-                let x = rows(400, width);
+                let x = test_rows(400, width);
                 let (mut out, mut mean, mut inverse) = (
                     x.clone(),
                     vec![0.0; x.len() / width],
@@ -228,7 +230,10 @@ mod tests {
 
     #[test]
     fn sums_over_rows_do_not_depend_on_the_number_of_threads() {
-        let x: Vec<f32> = rows(40_000, 40).into_iter().map(f32::from_f64).collect();
+        let x: Vec<f32> = test_rows(40_000, 40)
+            .into_iter()
+            .map(f32::from_f64)
+            .collect();
         let weight = vec![1.5; 40];
         let inverses = vec![0.3; 1000];
         let inputs = NormBackwardInputs {

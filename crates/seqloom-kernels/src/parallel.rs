@@ -22,18 +22,18 @@ pub fn is_single_threaded(threads: usize) -> bool {
 
 /// Fills an output in chunks of `size` elements. `fill` receives the index of each
 /// chunk and the chunk. With a single thread, rayon is not used.
-pub(crate) fn chunks<T: Send>(
+pub(crate) fn fill_chunks<T: Send>(
     out: &mut [T],
     size: usize,
     threads: usize,
     fill: impl Fn(usize, &mut [T]) + Sync,
 ) {
-    chunks_by(out, size, threads, &fill);
+    fill_chunks_dyn(out, size, threads, &fill);
 }
 
-/// Does the same as [`chunks`], but takes `fill` as a trait object, so that this
+/// Does the same as [`fill_chunks`], but takes `fill` as a trait object, so that this
 /// function is compiled once per element type.
-fn chunks_by<T: Send>(
+fn fill_chunks_dyn<T: Send>(
     out: &mut [T],
     size: usize,
     threads: usize,
@@ -52,21 +52,21 @@ fn chunks_by<T: Send>(
 }
 
 /// Fills two outputs in parallel, in chunks of `sizes` elements.
-pub(crate) fn chunk_pairs<T: Send, U: Send>(
+pub(crate) fn fill_pairs<T: Send, U: Send>(
     (firsts, seconds): (&mut [T], &mut [U]),
     sizes: (usize, usize),
     threads: usize,
     fill: impl Fn(usize, &mut [T], &mut [U]) + Sync,
 ) {
-    chunk_pairs_by((firsts, seconds), sizes, threads, &fill);
+    fill_pairs_dyn((firsts, seconds), sizes, threads, &fill);
 }
 
 /// A function that fills one chunk of each output. The first argument is the index of
 /// the chunks.
 type FillPair<'a, T, U> = dyn Fn(usize, &mut [T], &mut [U]) + Sync + 'a;
 
-/// Does the same as [`chunk_pairs`], but takes `fill` as a trait object.
-fn chunk_pairs_by<T: Send, U: Send>(
+/// Does the same as [`fill_pairs`], but takes `fill` as a trait object.
+fn fill_pairs_dyn<T: Send, U: Send>(
     (firsts, seconds): (&mut [T], &mut [U]),
     sizes: (usize, usize),
     threads: usize,
@@ -93,7 +93,7 @@ fn chunk_pairs_by<T: Send, U: Send>(
 
 /// Calls `work` for each task in parallel. Each task contains the memory for its
 /// output.
-pub fn for_each<T: Send>(pieces: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
+pub fn run_tasks<T: Send>(pieces: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
     if is_single_threaded(threads) || pieces.len() <= 1 {
         pieces.into_iter().for_each(work);
     } else {
@@ -109,7 +109,7 @@ pub(crate) fn rows_per_chunk(width: usize) -> usize {
 
 /// Returns the sum of a row. The function computes 16 partial sums, so that the
 /// compiler can vectorise the loop.
-pub(crate) fn sum<T: Float>(row: &[T]) -> T {
+pub(crate) fn sum_row<T: Float>(row: &[T]) -> T {
     let (chunks, rest) = row.as_chunks::<16>();
     let mut sums = [T::ZERO; 16];
     for chunk in chunks {

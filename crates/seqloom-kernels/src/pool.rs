@@ -17,20 +17,20 @@ thread_local! {
     ///
     /// After a fork, the child process has a pool without threads, so the child process
     /// does all work in one thread.
-    static JOINED: OnceCell<Option<JoinedPool>> = const { OnceCell::new() };
+    static JOINED_POOL: OnceCell<Option<JoinedPool>> = const { OnceCell::new() };
 }
 
 /// A thread pool that a Python thread belongs to.
 struct JoinedPool {
     threads: usize,
     pool: ThreadPool,
-    watch: Arc<HelperWatch>,
+    watch: Arc<IdleSpin>,
 }
 
 /// Returns true if this thread belongs to a pool of `threads` threads. The first call
 /// creates the pool and sets its number of threads.
 pub fn is_pool_member(threads: usize) -> bool {
-    JOINED.with(|joined| {
+    JOINED_POOL.with(|joined| {
         let joined = joined.get_or_init(|| join_new_pool(threads));
         joined
             .as_ref()
@@ -53,7 +53,7 @@ fn join_new_pool(threads: usize) -> Option<JoinedPool> {
 /// Runs `work` in the pool that this thread has joined, or directly if there is no such
 /// pool.
 pub fn run_in_pool(is_joined: bool, work: &mut (dyn FnMut() + Send)) {
-    JOINED.with(|joined| match joined.get() {
+    JOINED_POOL.with(|joined| match joined.get() {
         Some(Some(pool)) if is_joined => {
             pool.pool.install(work);
             pool.watch.keep_awake(&pool.pool);
@@ -66,7 +66,7 @@ pub fn run_in_pool(is_joined: bool, work: &mut (dyn FnMut() + Send)) {
 /// usually starts within a millisecond, and waking a thread takes about as long as a
 /// small kernel.
 #[derive(Default)]
-struct HelperWatch {
+struct IdleSpin {
     is_kept: AtomicBool,
     /// The time until which idle threads keep looking for work, in nanoseconds since
     /// [`CLOCK_START`].
@@ -76,10 +76,10 @@ struct HelperWatch {
 /// The start of the clock that measures how long threads look for work.
 static CLOCK_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-impl HelperWatch {
+impl IdleSpin {
     /// Lets the idle threads of a pool look for work until the spin time is over.
     fn keep_awake(self: &Arc<Self>, pool: &ThreadPool) {
-        let until = CLOCK_START.elapsed() + tuned::SPIN_TIME;
+        let until = CLOCK_START.elapsed() + tuned::IDLE_SPIN_TIME;
         self.until.store(to_nanoseconds(until), Ordering::Relaxed);
         if !self.is_kept.swap(true, Ordering::AcqRel) {
             let watch = Arc::clone(self);

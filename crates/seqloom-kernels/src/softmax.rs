@@ -41,7 +41,7 @@ pub fn log_softmax_grad<T: Float>(
 #[compiled_once]
 pub fn logsumexp<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
     let rows = parallel::rows_per_chunk(width);
-    parallel::chunks(out, rows, threads, |number, out| {
+    parallel::fill_chunks(out, rows, threads, |number, out| {
         let x = &x[number * rows * width..][..out.len() * width];
         for (x, out) in x.chunks(width.max(1)).zip(out) {
             *out = logsumexp_row(x);
@@ -58,7 +58,7 @@ fn map_row_pairs<T: Float>(
 ) {
     let width = width.max(1);
     let size = parallel::rows_per_chunk(width) * width;
-    parallel::chunks(out, size, threads, |number, out| {
+    parallel::fill_chunks(out, size, threads, |number, out| {
         let start = number * size;
         let (grad, y) = (&grad[start..][..out.len()], &y[start..][..out.len()]);
         let pairs = grad.chunks(width).zip(y.chunks(width));
@@ -77,7 +77,7 @@ fn map_rows<T: Float>(
 ) {
     let width = width.max(1);
     let size = parallel::rows_per_chunk(width) * width;
-    parallel::chunks(out, size, threads, |number, out| {
+    parallel::fill_chunks(out, size, threads, |number, out| {
         let x = &x[number * size..][..out.len()];
         x.chunks(width)
             .zip(out.chunks_mut(width))
@@ -201,11 +201,11 @@ pub(crate) fn row_maximum<S: Simd, T: Float>(simd: S, x: &[T]) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::tests::on_every_machine;
+    use crate::machine::tests::run_on_every_machine;
 
     #[test]
     fn the_logarithm_of_softmax_is_log_softmax() {
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             for width in 1..40_u8 {
                 let x: Vec<f64> = (0..width).map(|i| f64::from(i % 7) * 1.7 - 3.0).collect();
                 let (mut out, mut logarithms) = (x.clone(), x.clone());

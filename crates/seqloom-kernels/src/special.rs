@@ -83,9 +83,9 @@ pub fn polynomial<S: Simd, T: Float>(x: Lanes<S, T>, terms: &[T]) -> Lanes<S, T>
 /// Returns the probability that a standard normal variable is at most x, and the value
 /// of `exp(-x^2 / 2)`.
 #[inline(always)]
-pub fn normal<S: Simd, T: Float>(x: Lanes<S, T>) -> (Lanes<S, T>, Lanes<S, T>) {
+pub fn normal_cdf<S: Simd, T: Float>(x: Lanes<S, T>) -> (Lanes<S, T>, Lanes<S, T>) {
     let bell = exp_of_negative(x * x * x.like(T::from_f64(-0.5)));
-    (x.normal(bell), bell)
+    (x.normal_cdf(bell), bell)
 }
 
 /// Returns the standard normal distribution function at x, where `bell` must be
@@ -169,13 +169,13 @@ const TAIL_F64: [f64; 27] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::tests::on_every_machine;
-    use crate::map::{Unary, map_unary};
+    use crate::machine::tests::run_on_every_machine;
+    use crate::map::{UnaryOp, map_unary};
 
     #[derive(Clone, Copy)]
     struct Exp;
 
-    impl<T: Float> Unary<T> for Exp {
+    impl<T: Float> UnaryOp<T> for Exp {
         fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
             exp(x)
         }
@@ -184,7 +184,7 @@ mod tests {
     #[derive(Clone, Copy)]
     struct Exp2;
 
-    impl<T: Float> Unary<T> for Exp2 {
+    impl<T: Float> UnaryOp<T> for Exp2 {
         fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
             exp2_of_negative(x)
         }
@@ -193,19 +193,19 @@ mod tests {
     #[derive(Clone, Copy)]
     struct NormalCdf;
 
-    impl<T: Float> Unary<T> for NormalCdf {
+    impl<T: Float> UnaryOp<T> for NormalCdf {
         fn apply<S: Simd>(self, x: Lanes<S, T>) -> Lanes<S, T> {
-            normal(x).0
+            normal_cdf(x).0
         }
     }
 
-    fn values<T: Float>(function: impl Unary<T>, x: &[T]) -> Vec<T> {
+    fn apply_function<T: Float>(function: impl UnaryOp<T>, x: &[T]) -> Vec<T> {
         let mut out = vec![T::ZERO; x.len()];
         map_unary(function, x, &mut out, 1);
         out
     }
 
-    fn grid<T: Float>(low: f64, high: f64) -> Vec<T> {
+    fn even_grid<T: Float>(low: f64, high: f64) -> Vec<T> {
         let step = (high - low) / 20_000.0;
         (0..=20_000)
             .map(|index| T::from_f64(low + step * f64::from(index)))
@@ -219,66 +219,73 @@ mod tests {
 
     #[test]
     fn exp_is_accurate_to_two_units_in_the_last_place() {
-        on_every_machine(|_| {
-            let (single, double) = (grid::<f32>(-87.0, 88.7), grid::<f64>(-708.0, 709.7));
-            assert!(max_error(&single, &values(Exp, &single), f64::exp) < 1.3e-7);
-            assert!(max_error(&double, &values(Exp, &double), f64::exp) < 4.5e-16);
+        run_on_every_machine(|_| {
+            let (single, double) = (
+                even_grid::<f32>(-87.0, 88.7),
+                even_grid::<f64>(-708.0, 709.7),
+            );
+            assert!(max_error(&single, &apply_function(Exp, &single), f64::exp) < 1.3e-7);
+            assert!(max_error(&double, &apply_function(Exp, &double), f64::exp) < 4.5e-16);
         });
     }
 
     #[test]
     fn exp_of_extremes_is_zero_or_infinite_and_nan_stays_nan() {
-        on_every_machine(|_| {
-            let found = values(Exp, &[f32::NEG_INFINITY, -200.0, 0.0, 100.0, f32::INFINITY]);
+        run_on_every_machine(|_| {
+            let found =
+                apply_function(Exp, &[f32::NEG_INFINITY, -200.0, 0.0, 100.0, f32::INFINITY]);
             assert_eq!(found, [0.0, 0.0, 1.0, f32::INFINITY, f32::INFINITY]);
-            assert!(values(Exp, &[f32::NAN])[0].is_nan());
-            assert!(values(Exp, &[f64::NAN])[0].is_nan());
+            assert!(apply_function(Exp, &[f32::NAN])[0].is_nan());
+            assert!(apply_function(Exp, &[f64::NAN])[0].is_nan());
         });
     }
 
     #[test]
     fn exp2_is_accurate_to_two_units_in_the_last_place() {
-        on_every_machine(|_| {
-            let (single, double) = (grid::<f32>(-126.0, 20.0), grid::<f64>(-1022.0, 20.0));
-            assert!(max_error(&single, &values(Exp2, &single), f64::exp2) < 2.0e-7);
-            assert!(max_error(&double, &values(Exp2, &double), f64::exp2) < 4.5e-16);
+        run_on_every_machine(|_| {
+            let (single, double) = (
+                even_grid::<f32>(-126.0, 20.0),
+                even_grid::<f64>(-1022.0, 20.0),
+            );
+            assert!(max_error(&single, &apply_function(Exp2, &single), f64::exp2) < 2.0e-7);
+            assert!(max_error(&double, &apply_function(Exp2, &double), f64::exp2) < 4.5e-16);
         });
     }
 
     #[test]
     fn exp2_of_extremes_is_zero_and_nan_stays_nan() {
-        on_every_machine(|_| {
-            let found = values(Exp2, &[f32::NEG_INFINITY, -1e30, -126.5, 0.0, 1.0]);
+        run_on_every_machine(|_| {
+            let found = apply_function(Exp2, &[f32::NEG_INFINITY, -1e30, -126.5, 0.0, 1.0]);
             assert_eq!(found, [0.0, 0.0, 0.0, 1.0, 2.0]);
-            assert!(values(Exp2, &[f32::NAN])[0].is_nan());
-            assert!(values(Exp2, &[f64::NAN])[0].is_nan());
+            assert!(apply_function(Exp2, &[f32::NAN])[0].is_nan());
+            assert!(apply_function(Exp2, &[f64::NAN])[0].is_nan());
         });
     }
 
     #[test]
     fn the_far_tail_of_the_normal_distribution_is_accurate() {
         let reference = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
-        on_every_machine(|_| {
-            let double = grid::<f64>(-37.0, -4.0);
-            assert!(max_error(&double, &values(NormalCdf, &double), reference) < 1e-12);
+        run_on_every_machine(|_| {
+            let double = even_grid::<f64>(-37.0, -4.0);
+            assert!(max_error(&double, &apply_function(NormalCdf, &double), reference) < 1e-12);
         });
     }
 
     #[test]
     fn the_normal_distribution_ends_at_0_and_1() {
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             let ends = [f64::NEG_INFINITY, -1e200, 1e200, f64::INFINITY];
-            assert_eq!(values(NormalCdf, &ends), [0.0, 0.0, 1.0, 1.0]);
+            assert_eq!(apply_function(NormalCdf, &ends), [0.0, 0.0, 1.0, 1.0]);
         });
     }
 
     #[test]
     fn the_normal_distribution_is_accurate_on_both_sides() {
         let reference = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);
-        on_every_machine(|_| {
-            let (single, double) = (grid::<f32>(-4.0, 8.0), grid::<f64>(-4.0, 8.0));
-            assert!(max_error(&single, &values(NormalCdf, &single), reference) < 1.5e-6);
-            assert!(max_error(&double, &values(NormalCdf, &double), reference) < 1e-14);
+        run_on_every_machine(|_| {
+            let (single, double) = (even_grid::<f32>(-4.0, 8.0), even_grid::<f64>(-4.0, 8.0));
+            assert!(max_error(&single, &apply_function(NormalCdf, &single), reference) < 1.5e-6);
+            assert!(max_error(&double, &apply_function(NormalCdf, &double), reference) < 1e-14);
         });
     }
 }

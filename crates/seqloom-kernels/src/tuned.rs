@@ -8,8 +8,7 @@
 //!
 //! Names that end with 32 or 16 are for processors with 32 or 16 vector registers.
 
-use std::ops::RangeInclusive;
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 // Processors
 
@@ -27,7 +26,7 @@ pub(crate) const WAKE_NS: usize = 50_000;
 /// millisecond between two kernels of a step. A thread may wake up on the core of its
 /// caller, and the operating system moves a thread to a free core only while the thread
 /// is awake.
-pub(crate) const SPIN_TIME: Duration = Duration::from_millis(1);
+pub(crate) const IDLE_SPIN_TIME: Duration = Duration::from_millis(1);
 /// The number of values in a chunk of elementwise work. A chunk fills half of an L1
 /// cache.
 pub(crate) const CHUNK_VALUES: usize = 4096;
@@ -72,7 +71,7 @@ pub(crate) const GROUP_PANELS: usize = 3;
 pub(crate) const GROUP_L1_BYTES: usize = 20 << 10;
 /// The number of positions of the inner axis by which a right panel is prefetched
 /// ahead.
-pub(crate) const KERNEL_PREFETCH: usize = 8;
+pub(crate) const PANEL_PREFETCH: usize = 8;
 
 // Products: packing
 
@@ -102,7 +101,7 @@ pub(crate) const DOTS_MAX_LINES: usize = 4;
 pub(crate) const ADJACENT_MAX_ROWS: usize = 6;
 /// The number of positions of the inner axis that are processed together. The memory
 /// pages of these positions remain in the translation lookaside buffer (TLB).
-pub(crate) const PAGES_K: usize = 64;
+pub(crate) const TLB_SPAN: usize = 64;
 /// The number of tiles by which adjacent right columns are prefetched ahead.
 pub(crate) const ADJACENT_PREFETCH: usize = 2;
 /// The number of rows or columns of the larger matrix that a thread processes at a
@@ -140,15 +139,15 @@ pub(crate) const DENSE_BAND_STEP: usize = 24;
 pub(crate) const DENSE_MAX_BAND_ROWS: usize = 192;
 /// The largest number of row tiles over which the weight gradient of layer norm or RMS
 /// norm is summed.
-pub(crate) const NORM_TILES: usize = 32;
+pub(crate) const NORM_GRAD_MAX_TILES: usize = 32;
 /// The least number of rows in a row tile for the gradient of layer norm or RMS norm.
-pub(crate) const NORM_ROWS: usize = 16;
+pub(crate) const NORM_GRAD_MIN_ROWS: usize = 16;
 
 // Attention
 
 /// The largest number of keys in a block. With longer blocks, fewer queries fit in the
 /// cache, and all keys and values are packed again for each block of queries.
-pub(crate) const ATTENTION_KEYS: usize = 512;
+pub(crate) const MAX_BLOCK_KEYS: usize = 512;
 /// The size in bytes of a block of attention scores.
 pub(crate) const ATTENTION_SCORE_BYTES: usize = 256 << 10;
 /// The number of keys in a tile of attention scores.
@@ -156,14 +155,14 @@ pub(crate) const ATTENTION_TILE_32: usize = 8;
 /// The number of keys in a tile of attention scores.
 pub(crate) const ATTENTION_TILE_16: usize = 6;
 /// The number of vector registers for the queries in a tile of attention scores.
-pub(crate) const ATTENTION_WIDTH: usize = 2;
+pub(crate) const QUERY_REGISTERS: usize = 2;
 
 // Recurrent layers
 
 /// The number of sequences that are computed together or, if there are fewer sequences,
 /// the number of steps whose inputs are multiplied together. The input part of the
 /// gates remains in an L2 cache.
-pub(crate) const RECURRENT_SEQUENCES: usize = 48;
+pub(crate) const RECURRENT_BLOCK_SEQUENCES: usize = 48;
 /// The least number of sequences per thread in the backward pass. More threads would
 /// spend too much time on packing the weights.
 pub(crate) const RECURRENT_GRAD_MIN_SEQUENCES: usize = 4;
@@ -204,7 +203,7 @@ pub(crate) const CONV_TILE_WINDOWS: usize = 480;
 pub(crate) const CONV_TILE_INPUTS: usize = 6144;
 /// The number of output blocks per thread of a convolution. With several blocks, all
 /// threads finish at about the same time.
-pub(crate) const CONV_BLOCKS: usize = 4;
+pub(crate) const CONV_BLOCKS_PER_THREAD: usize = 4;
 /// The number of filter rows in a block of sums of a convolution. In WebAssembly each
 /// product needs an additional register, and engines reserve another register.
 pub(crate) const CONV_TILE_ROWS_16: usize = if cfg!(target_family = "wasm") { 4 } else { 6 };

@@ -1,7 +1,6 @@
 //! Handling of Ctrl-C while Rust code waits for data.
 
-use std::cell::RefCell;
-use std::io;
+use std::{cell::RefCell, io};
 
 use pyo3::prelude::*;
 use seqloom_core::interrupt::set_signal_check;

@@ -1,8 +1,7 @@
 //! Arrays over pooled buffers. A buffer is reused when the array and every view of it
 //! (or tensor that shares its memory) have been dropped.
 
-use std::any::Any;
-use std::{mem, slice};
+use std::{any::Any, mem, slice};
 
 use numpy::{Element, PyArray1, PyArrayMethods, ndarray::ArrayView1};
 use pyo3::prelude::*;

@@ -1,7 +1,6 @@
 //! Writes `seqloom.h` from the Rust source: `header_gen include/seqloom.h`.
 
-use std::path::Path;
-use std::process::ExitCode;
+use std::{path::Path, process::ExitCode};
 
 use cbindgen::{Builder, Config, Language, Style};
 

@@ -1,6 +1,6 @@
 //! Matrix products, with the kernels and the summation order of the NumPy backend.
 
-use seqloom_kernels::product::{Matrix, products};
+use seqloom_kernels::product::{Matrix, multiply_pairs};
 
 use super::call::Call;
 use super::elementwise::{Operands, add_function};
@@ -173,10 +173,10 @@ fn add_product(
             };
             let threads = seqloom_kernels::useful_threads(threads, work / 40);
             by_float!(dtype, T => {
-                let left = Matrix::contiguous(x.elements_onward::<T>()?, [rows, k], are_transposed[0]);
-                let right = Matrix::contiguous(y.elements_onward::<T>()?, [columns, k], are_transposed[1]);
+                let left = Matrix::from_slice(x.elements_onward::<T>()?, [rows, k], are_transposed[0]);
+                let right = Matrix::from_slice(y.elements_onward::<T>()?, [columns, k], are_transposed[1]);
                 let bias = bias.first().map(Read::slice::<T>).transpose()?;
-                products(left, right, bias, write.slice()?, threads);
+                multiply_pairs(left, right, bias, write.slice()?, threads);
                 Ok(())
             })
         },

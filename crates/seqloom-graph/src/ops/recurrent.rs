@@ -27,7 +27,7 @@ pub(super) struct LayerSizes {
 
 impl LayerSizes {
     fn gates(&self) -> usize {
-        recurrent::gates(self.has_cells)
+        recurrent::gate_count(self.has_cells)
     }
 
     /// The number of values per state element that are stored for the gradient.

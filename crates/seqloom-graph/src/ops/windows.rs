@@ -2,7 +2,7 @@
 
 use seqloom_kernels::conv::{self, Shape};
 use seqloom_kernels::depthwise;
-use seqloom_kernels::max_pool1d::{Window, max_pool1d};
+use seqloom_kernels::max_pool1d::{PoolWindow, max_pool1d};
 
 use super::call::Call;
 use super::elementwise::{Operands, add_function};
@@ -309,7 +309,7 @@ pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
 }
 
 /// Returns the pooling windows of an axis of this length.
-fn pooling_window(call: &Call<'_>, length: usize) -> Outcome<Window> {
+fn pooling_window(call: &Call<'_>, length: usize) -> Outcome<PoolWindow> {
     let one = |name: &str, default: usize| match call.get(name)? {
         None => Ok(default),
         Some(_) => match call.shape(name)?[..] {
@@ -333,7 +333,7 @@ fn pooling_window(call: &Call<'_>, length: usize) -> Outcome<Window> {
                 .to_owned(),
         );
     }
-    Ok(Window {
+    Ok(PoolWindow {
         length,
         kernel,
         stride,

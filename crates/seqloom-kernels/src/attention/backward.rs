@@ -41,7 +41,7 @@ pub(super) fn fill_gradients<T: Float>(
     grads.keys.fill(T::ZERO);
     grads.values.fill(T::ZERO);
     let step = queries_per_block::<T>(keys);
-    T::with_scratch(2 * step * keys.min(tuned::ATTENTION_KEYS), |scratch| {
+    T::with_scratch(2 * step * keys.min(tuned::MAX_BLOCK_KEYS), |scratch| {
         for first in (0..count).step_by(step) {
             let queries = first..count.min(first + step);
             for keys in head.key_blocks(&queries) {
@@ -118,9 +118,9 @@ fn compute_weights<S: Simd, T: Float>(
     lse: T,
     row: &mut [T],
 ) {
-    let (visible, hidden) = row.split_at_mut(head.visible_keys_in(query, keys));
+    let (visible, hidden) = row.split_at_mut(head.visible_block_keys(query, keys));
     hidden.fill(T::ZERO);
-    head.mask(query, keys.start, visible);
+    head.mask_scores(query, keys.start, visible);
     let lse = if lse == T::NEG_INF { T::ZERO } else { lse };
     row_exponentials(simd, lse, visible);
 }

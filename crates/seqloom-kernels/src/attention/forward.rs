@@ -44,7 +44,7 @@ pub(super) fn compute_output<T: Float>(
                 totals: &mut *totals,
                 out: out.reborrow(),
             };
-            block.add(head.queries.rows(queries.clone()));
+            block.add_values(head.queries.rows(queries.clone()));
         }
         let factor = head.rule.dropout.map_or(T::ONE, |rule| rule.factor);
         divide_by_totals(factor, &mut out, lse, totals);
@@ -67,7 +67,7 @@ struct KeyBlock<'a, 'b, T> {
 
 impl<T: Float> KeyBlock<'_, '_, T> {
     /// Adds the values, multiplied by the attention weights, to the output.
-    fn add(mut self, queries: StridedMatrix<'_, T>) {
+    fn add_values(mut self, queries: StridedMatrix<'_, T>) {
         let (head, keys) = (self.head, self.keys.clone());
         let (count, width) = (queries.rows, keys.len());
         let transposed = head.keys.rows(keys.clone()).transposed();
@@ -104,9 +104,9 @@ impl<T: Float> KeyBlock<'_, '_, T> {
     fn compute_weights<S: Simd>(&mut self, simd: S, number: usize) {
         let (head, query, width) = (self.head, self.first + number, self.keys.len());
         let row = &mut self.scores[number * width..][..width];
-        let (visible, hidden) = row.split_at_mut(head.visible_keys_in(query, &self.keys));
+        let (visible, hidden) = row.split_at_mut(head.visible_block_keys(query, &self.keys));
         hidden.fill(T::ZERO);
-        head.mask(query, self.keys.start, visible);
+        head.mask_scores(query, self.keys.start, visible);
         let here = crate::softmax::row_maximum(simd, visible);
         let is_first = self.keys.start == 0;
         let before = if is_first { here } else { self.highest[number] };

@@ -8,7 +8,7 @@ use std::ops::Range;
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::{group::Group, head::Head};
+use super::{group::Queries, head::Head};
 use crate::lanes::{Lanes, Registers};
 use crate::machine::{self, dispatch};
 use crate::matrix::{MatrixMut, StridedMatrix};
@@ -47,7 +47,7 @@ pub(super) fn compute_output<T: Float>(
     };
     let (head_size, width) = (head.keys.columns, head.values.columns);
     let lines = head.keys.rows.next_multiple_of(tile);
-    let group = tuned::ATTENTION_WIDTH * lanes * (head_size + 2 * width + 2);
+    let group = tuned::QUERY_REGISTERS * lanes * (head_size + 2 * width + 2);
     T::with_scratch(group + lines * (head_size + width), |scratch| {
         let (scratch, packed) = scratch.split_at_mut(group);
         let (keys, values) = packed.split_at_mut(lines * head_size);
@@ -98,9 +98,9 @@ fn compute_groups<S: Simd, T: Float>(
     lse: &mut [T],
 ) {
     if machine::has_many_registers::<S>() {
-        pass.groups::<S, { tuned::ATTENTION_TILE_32 }>(simd, scratch, out, lse);
+        pass.fill_groups::<S, { tuned::ATTENTION_TILE_32 }>(simd, scratch, out, lse);
     } else {
-        pass.groups::<S, { tuned::ATTENTION_TILE_16 }>(simd, scratch, out, lse);
+        pass.fill_groups::<S, { tuned::ATTENTION_TILE_16 }>(simd, scratch, out, lse);
     }
 }
 
@@ -108,7 +108,7 @@ impl<T: Float> QueryPass<'_, '_, T> {
     /// Computes the output for one group of queries at a time. The last group may fill
     /// only one vector register.
     #[inline(always)]
-    fn groups<S: Simd, const K: usize>(
+    fn fill_groups<S: Simd, const K: usize>(
         &self,
         simd: S,
         scratch: &mut [T],
@@ -117,20 +117,25 @@ impl<T: Float> QueryPass<'_, '_, T> {
     ) {
         let lanes = Lanes::<S, T>::COUNT;
         let mut first = 0;
-        for lse in lse.chunks_mut(tuned::ATTENTION_WIDTH * lanes) {
+        for lse in lse.chunks_mut(tuned::QUERY_REGISTERS * lanes) {
             let range = first..first + lse.len();
             first = range.end;
             let (queries, out) = (self.queries.rows(range.clone()), out.rows(range));
             if lse.len() <= lanes {
-                self.group::<S, K, 1>(simd, queries, scratch, (out, lse));
+                self.fill_group::<S, K, 1>(simd, queries, scratch, (out, lse));
             } else {
-                self.group::<S, K, { tuned::ATTENTION_WIDTH }>(simd, queries, scratch, (out, lse));
+                self.fill_group::<S, K, { tuned::QUERY_REGISTERS }>(
+                    simd,
+                    queries,
+                    scratch,
+                    (out, lse),
+                );
             }
         }
     }
 
     #[inline(always)]
-    fn group<S: Simd, const K: usize, const V: usize>(
+    fn fill_group<S: Simd, const K: usize, const V: usize>(
         &self,
         simd: S,
         queries: StridedMatrix<'_, T>,
@@ -145,17 +150,17 @@ impl<T: Float> QueryPass<'_, '_, T> {
         for number in &mut *panel {
             *number = *number * scale;
         }
-        let mut group = Group::<S, T, V>::new(simd, panel, outputs);
+        let mut group = Queries::<S, T, V>::new(simd, panel, outputs);
         self.add_keys::<S, K, V>(&mut group);
         let (ends, rest) = rest.split_at_mut(2 * size);
-        group.finish(ends);
+        group.store_output(ends);
         store_rows(outputs, size, rest, out);
         store_lse(ends.split_at(size), lse);
     }
 
     /// Processes all keys for a group of queries, tile by tile.
     #[inline(always)]
-    fn add_keys<S: Simd, const K: usize, const V: usize>(&self, group: &mut Group<'_, S, T, V>) {
+    fn add_keys<S: Simd, const K: usize, const V: usize>(&self, group: &mut Queries<'_, S, T, V>) {
         let (keys, _) = self.keys.as_chunks::<K>();
         let (values, _) = self.values.as_chunks::<K>();
         let keys = keys.chunks_exact(self.head.keys.columns);

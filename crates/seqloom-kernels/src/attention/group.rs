@@ -13,7 +13,7 @@ use crate::{Float, lanes::Lanes, special};
 type ScoreTile<S, T, const K: usize, const V: usize> = [[Lanes<S, T>; V]; K];
 
 /// A group of queries, one per lane of `V` vector registers.
-pub(super) struct Group<'a, S: Simd, T: Float, const V: usize> {
+pub(super) struct Queries<'a, S: Simd, T: Float, const V: usize> {
     simd: S,
     /// The queries, column by column, scaled so that scores are base-2 logarithms of
     /// the weights.
@@ -29,7 +29,7 @@ pub(super) struct Group<'a, S: Simd, T: Float, const V: usize> {
     limits: [Lanes<S, T>; V],
 }
 
-impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
+impl<'a, S: Simd, T: Float, const V: usize> Queries<'a, S, T, V> {
     /// Creates a group that has processed no keys.
     #[inline(always)]
     pub(super) fn new(simd: S, queries: &'a [T], outputs: &'a mut [T]) -> Self {
@@ -55,12 +55,12 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
                 *scores = [Lanes::splat(self.simd, T::NEG_INF); V];
             }
         }
-        let highest = highest(&tile);
+        let highest = highest_scores(&tile);
         if (0..V).any(|v| self.limits[v].is_any_less(highest[v])) {
             self.raise_shifts(highest, &mut tile);
         }
         self.compute_weights(&mut tile);
-        self.add(&tile, values);
+        self.add_values(&tile, values);
     }
 
     /// Returns the scores of the keys of a tile, minus the shifts.
@@ -92,7 +92,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
 
     /// Adds the values, multiplied by their weights, to the output.
     #[inline(always)]
-    fn add<const K: usize>(&mut self, tile: &ScoreTile<S, T, K, V>, values: &[[T; K]]) {
+    fn add_values<const K: usize>(&mut self, tile: &ScoreTile<S, T, K, V>, values: &[[T; K]]) {
         for (outputs, values) in self.outputs.iter_mut().zip(values) {
             let mut sums = outputs.map(|vector| Lanes::new(self.simd, vector));
             for (weights, &value) in tile.iter().zip(values) {
@@ -129,7 +129,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
                 scores[v] = scores[v] - step;
             }
             for outputs in &mut *self.outputs {
-                outputs[v] = (factor.with(outputs[v]) * factor).vector;
+                outputs[v] = (factor.with_vector(outputs[v]) * factor).vector;
             }
         }
     }
@@ -137,7 +137,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
     /// Divides the output by the total weights. Writes the shifts to `ends`, followed
     /// by the totals.
     #[inline(always)]
-    pub(super) fn finish(self, ends: &mut [T]) {
+    pub(super) fn store_output(self, ends: &mut [T]) {
         let (ends, _) = T::split_mut::<S>(ends);
         for (v, total) in self.totals.into_iter().enumerate() {
             let (zero, one) = (total.like(T::ZERO), total.like(T::ONE));
@@ -146,7 +146,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             // NaN is NaN.
             let inverse = total.if_less(total.like(T::from_f64(0.5)), zero, one / total);
             for outputs in &mut *self.outputs {
-                outputs[v] = (total.with(outputs[v]) * inverse).vector;
+                outputs[v] = (total.with_vector(outputs[v]) * inverse).vector;
             }
             ends[v] = (zero - self.offsets[v]).vector;
             ends[V + v] = total.vector;
@@ -156,7 +156,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
 
 /// Returns the highest score of each query in the tile.
 #[inline(always)]
-fn highest<S: Simd, T: Float, const K: usize, const V: usize>(
+fn highest_scores<S: Simd, T: Float, const K: usize, const V: usize>(
     tile: &ScoreTile<S, T, K, V>,
 ) -> [Lanes<S, T>; V] {
     let mut highest = tile[0];
@@ -174,11 +174,11 @@ const MAX_WEIGHT_LOG2: f64 = 8.0;
 #[cfg(test)]
 mod tests {
     use crate::attention::{AttentionInputs, AttentionRule, Heads, HeadsMut, forward};
-    use crate::machine::tests::on_every_machine;
+    use crate::machine::tests::run_on_every_machine;
 
     /// Returns the output and the `lse` of queries of size 1, where the value of each
     /// key is the index of the key.
-    fn attend(queries: &[f32], keys: &[f32]) -> [Vec<f32>; 2] {
+    fn run_attention(queries: &[f32], keys: &[f32]) -> [Vec<f32>; 2] {
         let (asked, known) = ([1, 1, queries.len(), 1], [1, 1, keys.len(), 1]);
         let values: Vec<f32> = (0..200_u8).map(f32::from).take(keys.len()).collect();
         let view = |data, shape| Heads::new(data, shape, [0, 0, 1]).unwrap();
@@ -204,8 +204,8 @@ mod tests {
         // The test places the highest score after many low or masked scores.
         let mut keys: Vec<f32> = (0..60_u8).map(|key| f32::from(key) * 10.0).collect();
         keys.extend((0..60_u8).map(|key| -f32::from(key)));
-        on_every_machine(|_| {
-            let [out, lse] = attend(&[1.0, -1.0, 0.0], &keys);
+        run_on_every_machine(|_| {
+            let [out, lse] = run_attention(&[1.0, -1.0, 0.0], &keys);
             assert!((out[0] - 59.0).abs() < 0.01);
             assert!((lse[0] - 590.0).abs() < 1e-3);
             assert!((out[1] - 118.418).abs() < 0.01, "{out:?}");
@@ -216,9 +216,9 @@ mod tests {
     #[test]
     fn a_nan_query_does_not_affect_other_queries() {
         let keys: Vec<f32> = (0..20_u8).map(|key| f32::from(key) / 9.0).collect();
-        on_every_machine(|_| {
-            let clean = attend(&[0.5, 1.0, 2.0], &keys);
-            let mixed = attend(&[0.5, f32::NAN, 2.0], &keys);
+        run_on_every_machine(|_| {
+            let clean = run_attention(&[0.5, 1.0, 2.0], &keys);
+            let mixed = run_attention(&[0.5, f32::NAN, 2.0], &keys);
             for (clean, mixed) in clean.iter().zip(&mixed) {
                 let bits = |row: &[f32]| [row[0].to_bits(), row[2].to_bits()];
                 assert_eq!(bits(clean), bits(mixed));
@@ -229,12 +229,12 @@ mod tests {
 
     #[test]
     fn a_query_with_only_minus_infinity_scores_gives_zero() {
-        on_every_machine(|_| {
-            let [out, lse] = attend(&[1.0], &[f32::NEG_INFINITY; 9]);
+        run_on_every_machine(|_| {
+            let [out, lse] = run_attention(&[1.0], &[f32::NEG_INFINITY; 9]);
             assert_eq!((out[0], lse[0]), (0.0, f32::NEG_INFINITY));
             let mut keys = vec![f32::NEG_INFINITY; 9];
             keys.push(-300.0);
-            assert_eq!(attend(&[1.0], &keys), [vec![9.0], vec![-300.0]]);
+            assert_eq!(run_attention(&[1.0], &keys), [vec![9.0], vec![-300.0]]);
         });
     }
 }

@@ -1,6 +1,6 @@
 //! The inputs and settings of one attention head.
 
-use crate::tuned::{ATTENTION_KEYS, ATTENTION_SCORE_BYTES};
+use crate::tuned::{ATTENTION_SCORE_BYTES, MAX_BLOCK_KEYS};
 use std::ops::Range;
 
 use super::mask::AttentionMask;
@@ -47,7 +47,7 @@ impl<T: crate::Float> Head<'_, T> {
 
     /// Returns the number of keys in a block that a query may attend to.
     #[inline(always)]
-    pub(super) fn visible_keys_in(&self, query: usize, keys: &Range<usize>) -> usize {
+    pub(super) fn visible_block_keys(&self, query: usize, keys: &Range<usize>) -> usize {
         let visible = self.visible_keys(query);
         visible.saturating_sub(keys.start).min(keys.len())
     }
@@ -59,7 +59,7 @@ impl<T: crate::Float> Head<'_, T> {
             .end
             .checked_sub(1)
             .map_or(0, |last| self.visible_keys(last));
-        let count = keys.div_ceil(ATTENTION_KEYS).max(1);
+        let count = keys.div_ceil(MAX_BLOCK_KEYS).max(1);
         let size = keys.div_ceil(count);
         (0..count).map(move |number| number * size..keys.min((number + 1) * size))
     }
@@ -67,7 +67,7 @@ impl<T: crate::Float> Head<'_, T> {
     /// Applies the attention mask to the scores of a query, starting at the key with
     /// index `first`.
     #[inline(always)]
-    pub(super) fn mask(&self, query: usize, first: usize, scores: &mut [T]) {
+    pub(super) fn mask_scores(&self, query: usize, first: usize, scores: &mut [T]) {
         if let Some(mask) = &self.mask {
             let [sample, head] = self.position;
             mask.apply([sample, head, query, first], scores);
@@ -84,5 +84,5 @@ impl<T: crate::Float> Head<'_, T> {
 /// Returns the number of queries of a block. The scores of a block of queries and a
 /// block of keys must fit in an L2 cache.
 pub(super) fn queries_per_block<T>(keys: usize) -> usize {
-    (ATTENTION_SCORE_BYTES / size_of::<T>() / keys.clamp(1, ATTENTION_KEYS)).clamp(16, 256)
+    (ATTENTION_SCORE_BYTES / size_of::<T>() / keys.clamp(1, MAX_BLOCK_KEYS)).clamp(16, 256)
 }

@@ -48,7 +48,7 @@ impl<'a, T: Float> HeadsMut<'a, T> {
     /// Creates the array from its strides. Returns `None` if the strides go beyond the
     /// data or elements overlap.
     pub fn new(data: &'a mut [T], shape: [usize; 4], steps: [usize; 3]) -> Option<Self> {
-        let matrices = MatrixMut::grid(data, shape, steps)?;
+        let matrices = MatrixMut::split_grid(data, shape, steps)?;
         Some(Self { matrices, shape })
     }
 

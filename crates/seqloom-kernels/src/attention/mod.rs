@@ -74,9 +74,9 @@ pub fn forward<T: Float>(
     let sharing = (batch * heads, threads);
     let heads = out.matrices.into_iter().zip(lse.chunks_mut(queries.max(1)));
     let pieces = heads.enumerate();
-    let pieces =
-        pieces.flat_map(|(number, (out, lse))| blocks(inputs.head(number), out, lse, sharing));
-    parallel::for_each(
+    let pieces = pieces
+        .flat_map(|(number, (out, lse))| split_queries(inputs.head(number), out, lse, sharing));
+    parallel::run_tasks(
         pieces.collect(),
         threads,
         |QueryBlock {
@@ -100,7 +100,7 @@ struct QueryBlock<'a, 'b, T> {
 
 /// Splits the queries of an attention head into blocks. The number of blocks depends on
 /// the number of heads and threads.
-fn blocks<'a, 'b, T: Float>(
+fn split_queries<'a, 'b, T: Float>(
     head: Head<'a, T>,
     out: MatrixMut<'b, T>,
     lse: &'b mut [T],
@@ -152,7 +152,7 @@ pub fn backward<T: Float>(
         .zip(keys.matrices)
         .zip(values.matrices);
     let pieces = grads.enumerate().collect();
-    parallel::for_each(pieces, threads, |(number, ((queries, keys), values))| {
+    parallel::run_tasks(pieces, threads, |(number, ((queries, keys), values))| {
         let (batch, head) = (number / heads, number % heads);
         let result = ForwardResult {
             grad: outputs.grad.matrix(batch, head),

@@ -2,16 +2,16 @@
 
 use super::*;
 use crate::dropout::Dropout;
-use crate::machine::tests::on_every_machine;
+use crate::machine::tests::run_on_every_machine;
 use crate::tuned;
 use seqloom_core::key::Key;
 
-const SHAPE: [usize; 4] = [2, 3, 9, 4];
-const KEYS: [usize; 4] = [2, 3, 21, 4];
+const QUERY_SHAPE: [usize; 4] = [2, 3, 9, 4];
+const KEY_SHAPE: [usize; 4] = [2, 3, 21, 4];
 /// A shape with more keys than fit in one block.
-const MANY_KEYS: [usize; 4] = [2, 3, 2 * tuned::ATTENTION_KEYS + 99, 4];
+const MANY_KEYS_SHAPE: [usize; 4] = [2, 3, 2 * tuned::MAX_BLOCK_KEYS + 99, 4];
 
-fn numbers(seed: u32, [a, b, c, d]: [usize; 4]) -> Vec<f64> {
+fn random_numbers(seed: u32, [a, b, c, d]: [usize; 4]) -> Vec<f64> {
     let words = (0..).map(|count| Key([0, seed]).random_words([0, count])[0]);
     let words = words.take(a * b * c * d);
     words
@@ -19,13 +19,13 @@ fn numbers(seed: u32, [a, b, c, d]: [usize; 4]) -> Vec<f64> {
         .collect()
 }
 
-fn heads(data: &[f64], shape: [usize; 4]) -> Heads<'_, f64> {
+fn new_heads(data: &[f64], shape: [usize; 4]) -> Heads<'_, f64> {
     let [_, heads, rows, columns] = shape;
     let steps = [heads * rows * columns, rows * columns, columns];
     Heads::new(data, shape, steps).unwrap()
 }
 
-fn heads_mut(data: &mut [f64], shape: [usize; 4]) -> HeadsMut<'_, f64> {
+fn new_heads_mut(data: &mut [f64], shape: [usize; 4]) -> HeadsMut<'_, f64> {
     let [_, heads, rows, columns] = shape;
     let steps = [heads * rows * columns, rows * columns, columns];
     HeadsMut::new(data, shape, steps).unwrap()
@@ -34,11 +34,11 @@ fn heads_mut(data: &mut [f64], shape: [usize; 4]) -> HeadsMut<'_, f64> {
 /// Returns the sum of the attention output times `grad`.
 fn weighted_output_sum(inputs: &AttentionInputs<'_, f64>, grad: &[f64]) -> f64 {
     let (mut out, mut lse) = (vec![0.0; grad.len()], vec![0.0; 2 * 3 * 9]);
-    forward(inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
+    forward(inputs, new_heads_mut(&mut out, QUERY_SHAPE), &mut lse, 1);
     out.iter().zip(grad).map(|(out, grad)| out * grad).sum()
 }
 
-fn reference(inputs: &AttentionInputs<'_, f64>, number: usize, query: usize) -> Vec<f64> {
+fn reference_output(inputs: &AttentionInputs<'_, f64>, number: usize, query: usize) -> Vec<f64> {
     let head = inputs.head(number);
     let q = head.queries.row(query);
     let scores = (0..head.visible_keys(query)).map(|key| {
@@ -56,17 +56,21 @@ fn reference(inputs: &AttentionInputs<'_, f64>, number: usize, query: usize) -> 
     (0..4).map(value).collect()
 }
 
-fn with_inputs(
+fn run_with_inputs(
     [shape, keys]: [[usize; 4]; 2],
     causal: bool,
     dropout: Option<Dropout<f64>>,
     test: impl Fn(AttentionInputs<'_, f64>),
 ) {
-    let (q, k, v) = (numbers(1, shape), numbers(2, keys), numbers(3, keys));
+    let (q, k, v) = (
+        random_numbers(1, shape),
+        random_numbers(2, keys),
+        random_numbers(3, keys),
+    );
     test(AttentionInputs {
-        queries: heads(&q, shape),
-        keys: heads(&k, keys),
-        values: heads(&v, keys),
+        queries: new_heads(&q, shape),
+        keys: new_heads(&k, keys),
+        values: new_heads(&v, keys),
         mask: None,
         rule: AttentionRule {
             scale: 0.5,
@@ -78,10 +82,14 @@ fn with_inputs(
 
 #[test]
 fn the_output_is_the_weighted_mean_of_the_values() {
-    let cases = [(KEYS, false), (KEYS, true), (MANY_KEYS, false)];
-    on_every_machine(|_| {
+    let cases = [
+        (KEY_SHAPE, false),
+        (KEY_SHAPE, true),
+        (MANY_KEYS_SHAPE, false),
+    ];
+    run_on_every_machine(|_| {
         for (keys, causal) in cases {
-            with_inputs([SHAPE, keys], causal, None, |inputs| {
+            run_with_inputs([QUERY_SHAPE, keys], causal, None, |inputs| {
                 assert!(output_matches_definition(&inputs));
             });
         }
@@ -90,11 +98,11 @@ fn the_output_is_the_weighted_mean_of_the_values() {
 
 #[test]
 fn queries_and_keys_beyond_full_tiles_are_computed() {
-    on_every_machine(|_| {
+    run_on_every_machine(|_| {
         for queries in [1, 15, 16, 17, 33, 65] {
             for keys in [1, 5, 6, 8, 9, 47] {
                 let shapes = [[1, 1, queries, 4], [1, 1, keys, 4]];
-                with_inputs(shapes, false, None, |inputs| {
+                run_with_inputs(shapes, false, None, |inputs| {
                     assert!(output_matches_definition(&inputs), "{queries} by {keys}");
                 });
             }
@@ -105,11 +113,11 @@ fn queries_and_keys_beyond_full_tiles_are_computed() {
 #[test]
 fn attention_does_not_depend_on_the_number_of_threads() {
     let shape = [1, 1, 1100, 4];
-    with_inputs([shape, shape], false, None, |inputs| {
+    run_with_inputs([shape, shape], false, None, |inputs| {
         let outputs = [1, 2].map(|threads| {
             let (mut out, mut lse) = (vec![0.0; 4400], vec![0.0; 1100]);
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-            let to = heads_mut(&mut out, shape);
+            let to = new_heads_mut(&mut out, shape);
             pool.build()
                 .unwrap()
                 .install(|| forward(&inputs, to, &mut lse, threads));
@@ -121,8 +129,8 @@ fn attention_does_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn a_causal_query_attends_to_no_later_key() {
-    let shape = [1, 1, tuned::ATTENTION_KEYS + 40, 4];
-    with_inputs([shape, shape], true, None, |inputs| {
+    let shape = [1, 1, tuned::MAX_BLOCK_KEYS + 40, 4];
+    run_with_inputs([shape, shape], true, None, |inputs| {
         assert!(output_matches_definition(&inputs));
     });
 }
@@ -132,21 +140,21 @@ fn output_matches_definition(inputs: &AttentionInputs<'_, f64>) -> bool {
     let [batch, heads, queries, width] = inputs.queries.shape();
     let rows = batch * heads * queries;
     let (mut out, mut lse) = (vec![0.0; rows * width], vec![0.0; rows]);
-    let to = heads_mut(&mut out, inputs.queries.shape());
+    let to = new_heads_mut(&mut out, inputs.queries.shape());
     forward(inputs, to, &mut lse, 1);
-    let expected = (0..rows).flat_map(|row| reference(inputs, row / queries, row % queries));
+    let expected = (0..rows).flat_map(|row| reference_output(inputs, row / queries, row % queries));
     let mut pairs = out.iter().zip(expected);
     pairs.all(|(found, expected)| (found - expected).abs() < 1e-13)
 }
 
 #[test]
 fn a_fully_masked_block_of_keys_has_no_weight() {
-    let seen = |key: usize| key >= tuned::ATTENTION_KEYS && key.is_multiple_of(3);
-    let allowed: Vec<bool> = (0..MANY_KEYS[2]).map(seen).collect();
+    let seen = |key: usize| key >= tuned::MAX_BLOCK_KEYS && key.is_multiple_of(3);
+    let allowed: Vec<bool> = (0..MANY_KEYS_SHAPE[2]).map(seen).collect();
     let far = allowed.iter().map(|&seen| if seen { 0.0 } else { -1e9 });
     let added: Vec<f64> = far.collect();
-    let (shape, steps) = ([2, 3, 9, MANY_KEYS[2]], [0, 0, 0, 1]);
-    with_inputs([SHAPE, MANY_KEYS], false, None, |inputs| {
+    let (shape, steps) = ([2, 3, 9, MANY_KEYS_SHAPE[2]], [0, 0, 0, 1]);
+    run_with_inputs([QUERY_SHAPE, MANY_KEYS_SHAPE], false, None, |inputs| {
         let masks = [
             AttentionMask::Allowed(BroadcastArray::new(&allowed, shape, steps).unwrap()),
             AttentionMask::Added(BroadcastArray::new(&added, shape, steps).unwrap()),
@@ -155,7 +163,7 @@ fn a_fully_masked_block_of_keys_has_no_weight() {
             let mut masked = inputs;
             masked.mask = Some(mask);
             let (mut out, mut lse) = (vec![0.0; 216], vec![0.0; 54]);
-            forward(&masked, heads_mut(&mut out, SHAPE), &mut lse, 1);
+            forward(&masked, new_heads_mut(&mut out, QUERY_SHAPE), &mut lse, 1);
             [out, lse].concat()
         });
         let mut pairs = one.iter().zip(other);
@@ -167,46 +175,52 @@ fn a_fully_masked_block_of_keys_has_no_weight() {
 fn gradients_match_finite_differences() {
     let dropout = Some(Dropout::new(Key([5, 6]), 0.3));
     let cases = [
-        (KEYS, true, None),
-        (KEYS, true, dropout),
-        (MANY_KEYS, false, dropout),
+        (KEY_SHAPE, true, None),
+        (KEY_SHAPE, true, dropout),
+        (MANY_KEYS_SHAPE, false, dropout),
     ];
     for (keys, causal, dropout) in cases {
-        with_inputs([SHAPE, keys], causal, dropout, |inputs| {
-            let grad = numbers(4, SHAPE);
+        run_with_inputs([QUERY_SHAPE, keys], causal, dropout, |inputs| {
+            let grad = random_numbers(4, QUERY_SHAPE);
             let (mut out, mut lse) = (vec![0.0; 216], vec![0.0; 54]);
-            forward(&inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
+            forward(&inputs, new_heads_mut(&mut out, QUERY_SHAPE), &mut lse, 1);
             let size = keys.iter().product();
             let mut grads = [vec![0.0; 216], vec![0.0; size], vec![0.0; size]];
             let outputs = AttentionResults {
-                grad: heads(&grad, SHAPE),
-                out: heads(&out, SHAPE),
+                grad: new_heads(&grad, QUERY_SHAPE),
+                out: new_heads(&out, QUERY_SHAPE),
                 lse: &lse,
             };
             let [q, k, v] = &mut grads;
-            let outs = [heads_mut(q, SHAPE), heads_mut(k, keys), heads_mut(v, keys)];
+            let outs = [
+                new_heads_mut(q, QUERY_SHAPE),
+                new_heads_mut(k, keys),
+                new_heads_mut(v, keys),
+            ];
             backward(&inputs, &outputs, outs, 1);
-            assert!(match_differences(&inputs, &grad, &grads));
+            assert!(match_finite_differences(&inputs, &grad, &grads));
         });
     }
 }
 
 /// Returns true if the attention gradients equal central differences.
-fn match_differences(
+fn match_finite_differences(
     inputs: &AttentionInputs<'_, f64>,
     grad: &[f64],
     grads: &[Vec<f64>; 3],
 ) -> bool {
     let keys = inputs.keys.shape();
-    let mut parts = [(1, SHAPE), (2, keys), (3, keys)].into_iter().enumerate();
+    let mut parts = [(1, QUERY_SHAPE), (2, keys), (3, keys)]
+        .into_iter()
+        .enumerate();
     parts.all(|(part, (seed, shape))| {
         let mut positions = (0..grads[part].len()).step_by(grads[part].len() / 6);
         positions.all(|position| {
             let at = |step: f64| {
-                let mut moved = numbers(seed, shape);
+                let mut moved = random_numbers(seed, shape);
                 moved[position] += step;
                 let mut inputs = *inputs;
-                let array = heads(&moved, shape);
+                let array = new_heads(&moved, shape);
                 match part {
                     0 => inputs.queries = array,
                     1 => inputs.keys = array,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::backward::{self, AttentionGrads, ForwardResult};
 use super::head::Head;
-use super::{AttentionInputs, AttentionResults, HeadsMut, blocks, forward as answers_to};
+use super::{AttentionInputs, AttentionResults, HeadsMut, forward as answers_to, split_queries};
 use crate::{Float, Instances, matrix::MatrixMut, parallel};
 
 /// Fills the output (1, head, position, width) and the `lse` (head, position). Sequence
@@ -26,10 +26,15 @@ pub fn forward<T: Float>(
     for (number, (out, lse)) in heads.enumerate() {
         let lse = split_slice(lse, bounds);
         for ((range, out), lse) in sequence_ranges(bounds).zip(split(out, bounds)).zip(lse) {
-            pieces.extend(blocks(sequence(inputs, number, range), out, lse, sharing));
+            pieces.extend(split_queries(
+                sequence(inputs, number, range),
+                out,
+                lse,
+                sharing,
+            ));
         }
     }
-    parallel::for_each(pieces, threads, |piece| {
+    parallel::run_tasks(pieces, threads, |piece| {
         let queries = piece.first..piece.first + piece.lse.len();
         answers_to::compute_output(&piece.head, queries, piece.out, piece.lse);
     });
@@ -61,7 +66,7 @@ pub fn backward<T: Float>(
                 .map(|(range, grads)| (number, range, grads)),
         );
     }
-    parallel::for_each(
+    parallel::run_tasks(
         pieces,
         threads,
         |(number, range, ((queries, keys), values))| {

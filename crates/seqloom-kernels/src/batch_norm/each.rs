@@ -16,14 +16,14 @@ pub struct Positions<'a, T> {
 }
 
 impl<'a, T: Float> Positions<'a, T> {
-    pub(super) fn mask_of(&self, sample: usize) -> Option<&'a [T]> {
+    pub(super) fn sample_mask(&self, sample: usize) -> Option<&'a [T]> {
         self.mask
             .map(|mask| &mask[sample * self.length..][..self.length])
     }
 
     /// Returns the number of unmasked positions, at least 1.
     #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 positions")]
-    pub(super) fn count(&self, total: usize) -> f64 {
+    pub(super) fn count_unmasked(&self, total: usize) -> f64 {
         let counted = |mask: &[T]| mask.iter().filter(|&&value| value > T::ZERO).count();
         self.mask
             .map_or(total / self.channels.max(1), counted)

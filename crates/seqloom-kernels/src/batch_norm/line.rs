@@ -21,7 +21,7 @@ pub(super) fn combine_by_channel<T: Float, const N: usize>(
         let channels = lines.iter_mut().enumerate();
         channels.for_each(|(channel, slot)| *slot = line(channel));
         let rows = parallel::rows_per_chunk(positions.length);
-        parallel::chunks(out, rows * positions.length, threads, |number, out| {
+        parallel::fill_chunks(out, rows * positions.length, threads, |number, out| {
             let first = number * rows;
             combine_rows(positions, pair, lines, first, out);
         });
@@ -45,7 +45,7 @@ fn combine_rows<S: Simd, T: Float, const N: usize>(
         let line = lines[row % channels].map(|value| Lanes::splat(simd, value));
         let range = row * length..(row + 1) * length;
         let pair = (&pair.0[range.clone()], &pair.1[range]);
-        let mask = positions.mask_of(row / channels);
+        let mask = positions.sample_mask(row / channels);
         let (out, rest) = T::split_mut::<S>(out);
         let out = out.iter_mut();
         for_each_register(simd, pair, mask, CombineRow { line, out, rest });

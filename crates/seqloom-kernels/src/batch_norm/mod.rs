@@ -47,7 +47,7 @@ pub fn normalise<T: Float>(
         epsilon,
     };
     let line = |channel: usize| {
-        let gain = weight[channel].to_f64() * normal.inverse(channel);
+        let gain = weight[channel].to_f64() * normal.inverse_deviation(channel);
         let offset = bias[channel].to_f64() - gain * normal.mean[channel].to_f64();
         [T::from_f64(gain), T::from_f64(offset)]
     };
@@ -61,8 +61,8 @@ fn fill_moments<T: Float>(
     variance: &mut [T],
     threads: usize,
 ) {
-    let count = positions.count(x.len());
-    parallel::chunk_pairs(
+    let count = positions.count_unmasked(x.len());
+    parallel::fill_pairs(
         (mean, variance),
         (1, 1),
         threads,
@@ -96,7 +96,7 @@ pub fn scale_shift<T: Float>(
 
 /// Fills the gradients of the input, the weight and the bias.
 #[compiled_once]
-pub fn gradients<T: Float>(
+pub fn fill_gradients<T: Float>(
     positions: Positions<'_, T>,
     (x, grad): (&[T], &[T]),
     normal: ChannelMoments<'_, T>,
@@ -104,7 +104,7 @@ pub fn gradients<T: Float>(
     threads: usize,
 ) {
     let [out, out_weight, out_bias] = outs;
-    parallel::chunk_pairs(
+    parallel::fill_pairs(
         (out_weight, out_bias),
         (1, 1),
         threads,
@@ -113,12 +113,13 @@ pub fn gradients<T: Float>(
                 center: normal.mean[channel],
             };
             let [total, product] = sum_channel(positions, channel, (x, grad), term);
-            weight[0] = T::from_f64(product * normal.inverse(channel));
+            weight[0] = T::from_f64(product * normal.inverse_deviation(channel));
             bias[0] = T::from_f64(total);
         },
     );
-    let count = positions.count(x.len());
-    let line = |channel| normal.line(channel, out_weight[channel], out_bias[channel], count);
+    let count = positions.count_unmasked(x.len());
+    let line =
+        |channel| normal.coefficients(channel, out_weight[channel], out_bias[channel], count);
     combine_by_channel(positions, (grad, x), line, out, threads);
 }
 
@@ -137,7 +138,7 @@ pub struct ChannelMoments<'a, T> {
 
 impl<T: Float> ChannelMoments<'_, T> {
     /// Returns 1 / standard deviation of a channel.
-    pub fn inverse(&self, channel: usize) -> f64 {
+    pub fn inverse_deviation(&self, channel: usize) -> f64 {
         (self.variance[channel].to_f64() + self.epsilon)
             .sqrt()
             .recip()
@@ -145,8 +146,8 @@ impl<T: Float> ChannelMoments<'_, T> {
 
     /// Returns the coefficients of the input gradient as a linear combination: the
     /// factor of the output gradient, a constant, and the factor of the input.
-    fn line(&self, channel: usize, weight_grad: T, bias_grad: T, count: f64) -> [T; 3] {
-        let inverse = self.inverse(channel);
+    fn coefficients(&self, channel: usize, weight_grad: T, bias_grad: T, count: f64) -> [T; 3] {
+        let inverse = self.inverse_deviation(channel);
         let gain = self.weight[channel].to_f64() * inverse;
         let slope = -gain * inverse * weight_grad.to_f64() / count;
         let offset = -gain * bias_grad.to_f64() / count - slope * self.mean[channel].to_f64();
@@ -157,11 +158,11 @@ impl<T: Float> ChannelMoments<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::tests::on_every_machine;
+    use crate::machine::tests::run_on_every_machine;
 
     #[test]
     fn an_infinite_value_stays_infinite() {
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             let positions = Positions {
                 channels: 1,
                 length: 3,
@@ -189,7 +190,7 @@ mod tests {
             bias: &[10.0],
             epsilon: 0.0,
         };
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             let (mut out, mut mean, mut variance) = ([f64::NAN; 6], [0.0], [0.0]);
             normalise(
                 positions,

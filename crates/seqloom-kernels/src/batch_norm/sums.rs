@@ -8,7 +8,7 @@ use crate::{Float, lanes::Lanes, machine::dispatch};
 
 /// A function that computes two values for each position. Each value is summed over the
 /// channel.
-pub(super) trait Term<T: Float>: Copy {
+pub(super) trait ChannelTerm<T: Float>: Copy {
     fn apply<S: Simd>(self, x: Lanes<S, T>, y: Lanes<S, T>) -> [Lanes<S, T>; 2];
 }
 
@@ -17,7 +17,7 @@ pub(super) struct DeviationTerms<T> {
     pub(super) center: T,
 }
 
-impl<T: Float> Term<T> for DeviationTerms<T> {
+impl<T: Float> ChannelTerm<T> for DeviationTerms<T> {
     #[inline(always)]
     fn apply<S: Simd>(self, x: Lanes<S, T>, _: Lanes<S, T>) -> [Lanes<S, T>; 2] {
         let off = x - x.like(self.center);
@@ -30,7 +30,7 @@ pub(super) struct SlopeTerms<T> {
     pub(super) center: T,
 }
 
-impl<T: Float> Term<T> for SlopeTerms<T> {
+impl<T: Float> ChannelTerm<T> for SlopeTerms<T> {
     #[inline(always)]
     fn apply<S: Simd>(self, x: Lanes<S, T>, grad: Lanes<S, T>) -> [Lanes<S, T>; 2] {
         [grad, grad * (x - x.like(self.center))]
@@ -40,7 +40,7 @@ impl<T: Float> Term<T> for SlopeTerms<T> {
 /// Returns the sums over a channel of the two values that `term` computes for each
 /// position.
 #[vectorized]
-pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
+pub(super) fn sum_channel<S: Simd, T: Float, F: ChannelTerm<T>>(
     simd: S,
     positions: Positions<'_, T>,
     number: usize,
@@ -54,14 +54,14 @@ pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
     let mut totals = [0.0; 2];
     for sample in 0..samples {
         let row = (sample * channels + number) * length;
-        let mask = positions.mask_of(sample);
+        let mask = positions.sample_mask(sample);
         for start in (0..length).step_by(PARTIAL_SUM_LENGTH) {
             let piece = start..length.min(start + PARTIAL_SUM_LENGTH);
             let mask = mask.map(|mask| &mask[piece.clone()]);
             let range = row + piece.start..row + piece.end;
             let pair = (&pair.0[range.clone()], &pair.1[range]);
             let mut sums = [Lanes::splat(simd, T::ZERO); 2];
-            let add = Add {
+            let add = AddTerms {
                 term,
                 sums: &mut sums,
             };
@@ -77,12 +77,12 @@ pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
 /// is added to a double-precision total.
 const PARTIAL_SUM_LENGTH: usize = 4096;
 
-struct Add<'a, S: Simd, T: Float, F> {
+struct AddTerms<'a, S: Simd, T: Float, F> {
     term: F,
     sums: &'a mut [Lanes<S, T>; 2],
 }
 
-impl<S: Simd, T: Float, F: Term<T>> RowFunction<S, T> for Add<'_, S, T, F> {
+impl<S: Simd, T: Float, F: ChannelTerm<T>> RowFunction<S, T> for AddTerms<'_, S, T, F> {
     #[inline(always)]
     fn apply(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>) {
         let [first, second] = self.term.apply(a, b);

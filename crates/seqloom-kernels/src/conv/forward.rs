@@ -1,7 +1,7 @@
 //! The forward pass of convolution.
 
-use super::{Shape, direct, windows::ByWindow};
-use crate::product::{Matrix, Packed, Panels, Tile, TileReader, pack_right, tiles};
+use super::{Shape, direct, windows::WindowRows};
+use crate::product::{Matrix, Packed, PanelSizes, Tile, TileReader, for_each_tile, pack_right};
 use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
@@ -31,9 +31,9 @@ pub fn forward<T: Float>(
         line_step: taps,
         k_step: 1,
     };
-    Packed::pack_each(shape.groups, filter, threads, |filters| {
+    Packed::pack_matrices(shape.groups, filter, threads, |filters| {
         let samples_per_block = shape.samples_per_block();
-        parallel::chunks(out, samples_per_block * size, threads, |number, out| {
+        parallel::fill_chunks(out, samples_per_block * size, threads, |number, out| {
             for (group, filter) in filters.iter().enumerate() {
                 let samples = ConvSamples {
                     shape,
@@ -42,7 +42,7 @@ pub fn forward<T: Float>(
                     x,
                     bias,
                 };
-                samples.fill(filter, out);
+                samples.fill_output(filter, out);
             }
         });
     });
@@ -58,12 +58,12 @@ struct ConvSamples<'a, T> {
 }
 
 impl<T: Float> ConvSamples<'_, T> {
-    fn fill(&self, filter: &Packed<'_, T>, out: &mut [T]) {
+    fn fill_output(&self, filter: &Packed<'_, T>, out: &mut [T]) {
         let positions = self.shape.positions();
         let count = out.len() / self.shape.outputs;
         for start in (0..count).step_by(tuned::CONV_STRIP_WINDOWS) {
-            let windows = ByWindow {
-                image: self.shape.input(self.x, self.group),
+            let windows = WindowRows {
+                image: self.shape.input_image(self.x, self.group),
                 first: self.first * positions + start,
                 count: tuned::CONV_STRIP_WINDOWS.min(count - start),
             };
@@ -74,11 +74,11 @@ impl<T: Float> ConvSamples<'_, T> {
     fn fill_windows(
         &self,
         filter: &Packed<'_, T>,
-        windows: &ByWindow<'_, T>,
+        windows: &WindowRows<'_, T>,
         start: usize,
         out: &mut [T],
     ) {
-        let panels = Panels::for_type::<T>();
+        let panels = PanelSizes::for_type::<T>();
         for (k, left) in filter.blocks() {
             pack_right(&panels, windows, k.clone(), |right| {
                 let rows = ConvRows {
@@ -92,7 +92,7 @@ impl<T: Float> ConvSamples<'_, T> {
                     is_first: k.start == 0,
                     out: &mut *out,
                 };
-                tiles(k.len(), left, right, rows);
+                for_each_tile(k.len(), left, right, rows);
             });
         }
     }
@@ -118,7 +118,7 @@ struct ConvRows<'a, T> {
 
 impl<T: Float> TileReader<T> for ConvRows<'_, T> {
     #[inline(always)]
-    fn read(&mut self, tile: Tile<'_, T>) {
+    fn read_tile(&mut self, tile: Tile<'_, T>) {
         let positions = self.positions;
         let rows = self.channels - tile.row;
         let columns = tile.width.min(self.count - tile.column);

@@ -38,17 +38,17 @@ pub(super) struct Tap {
 
 impl<T> Image<'_, T> {
     /// Returns the number of values of a window.
-    pub(super) fn taps(&self) -> usize {
+    pub(super) fn tap_count(&self) -> usize {
         self.channels * self.kernel[0] * self.kernel[1]
     }
 
     /// Returns the number of windows of a sample.
-    pub(super) fn windows(&self) -> usize {
+    pub(super) fn window_count(&self) -> usize {
         self.out[0] * self.out[1]
     }
 
     /// Returns the taps of a window in order, starting with the tap at index `first`.
-    pub(super) fn taps_from(&self, first: usize) -> impl Iterator<Item = Tap> + use<T> {
+    pub(super) fn remaining_taps(&self, first: usize) -> impl Iterator<Item = Tap> + use<T> {
         let ([height, width], dilation) = (self.kernel, self.dilation);
         let (row, mut x) = (first / width, first % width);
         let (mut channel, mut y) = (row / height, row % height);
@@ -68,12 +68,12 @@ impl<T> Image<'_, T> {
 
     /// Splits `count` windows from `first` into runs of adjacent windows. The numbers
     /// of the windows continue from one sample to the next.
-    pub(super) fn runs(
+    pub(super) fn window_runs(
         &self,
         first: usize,
         count: usize,
     ) -> impl Iterator<Item = WindowRun> + use<T> {
-        let ([_, width], windows) = (self.out, self.windows());
+        let ([_, width], windows) = (self.out, self.window_count());
         let mut done = 0;
         std::iter::from_fn(move || {
             let left = count.checked_sub(done).filter(|&left| left > 0)?;
@@ -92,7 +92,7 @@ impl<T> Image<'_, T> {
 
     /// Returns the windows of a run for which this tap is inside the image, if any.
     #[inline(always)]
-    pub(super) fn visible(&self, run: WindowRun, tap: Tap) -> Option<VisibleWindows> {
+    pub(super) fn visible_windows(&self, run: WindowRun, tap: Tap) -> Option<VisibleWindows> {
         let [height, width] = self.size;
         let y = run.position[0] * self.stride[0] + tap.step[0];
         let y = y.checked_sub(self.padding[0]).filter(|&y| y < height)?;

@@ -1,8 +1,8 @@
 //! The gradient of the input of a convolution.
 
 use super::image::{Image, Tap};
-use super::{Shape, direct, windows::ByWindow};
-use crate::product::{Matrix, Packed, Panels, Tile, TileReader, pack_right, tiles};
+use super::{Shape, direct, windows::WindowRows};
+use crate::product::{Matrix, Packed, PanelSizes, Tile, TileReader, for_each_tile, pack_right};
 use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
@@ -21,7 +21,7 @@ pub fn input_grad<T: Float>(
     {
         return direct::input_grad(shape, grad, weight, out, threads);
     }
-    let size = shape.channels * shape.plane();
+    let size = shape.channels * shape.plane_size();
     let (outputs, taps) = (shape.group_outputs(), shape.taps());
     if out.is_empty() || outputs == 0 {
         return out.fill(T::ZERO);
@@ -33,9 +33,9 @@ pub fn input_grad<T: Float>(
         line_step: 1,
         k_step: taps,
     };
-    Packed::pack_each(shape.groups, filter, threads, |filters| {
+    Packed::pack_matrices(shape.groups, filter, threads, |filters| {
         let samples_per_block = shape.samples_per_block();
-        parallel::chunks(out, samples_per_block * size, threads, |number, out| {
+        parallel::fill_chunks(out, samples_per_block * size, threads, |number, out| {
             out.fill(T::ZERO);
             for (group, filter) in filters.iter().enumerate() {
                 let first = number * samples_per_block;
@@ -45,7 +45,7 @@ pub fn input_grad<T: Float>(
                     first,
                     grad,
                 };
-                samples.fill(filter, out);
+                samples.fill_output(filter, out);
             }
         });
     });
@@ -60,19 +60,19 @@ struct GradSamples<'a, T> {
 }
 
 impl<T: Float> GradSamples<'_, T> {
-    fn fill(&self, filter: &Packed<'_, T>, out: &mut [T]) {
+    fn fill_output(&self, filter: &Packed<'_, T>, out: &mut [T]) {
         let positions = self.shape.positions();
-        let image = self.shape.input::<T>(&[], self.group);
-        let taps: Vec<Tap> = image.taps_from(0).take(self.shape.taps()).collect();
-        let count = out.len() / (self.shape.channels * self.shape.plane()) * positions;
+        let image = self.shape.input_image::<T>(&[], self.group);
+        let taps: Vec<Tap> = image.remaining_taps(0).take(self.shape.taps()).collect();
+        let count = out.len() / (self.shape.channels * self.shape.plane_size()) * positions;
         for start in (0..count).step_by(tuned::CONV_BLOCK_WINDOWS) {
-            let windows = ByWindow {
-                image: self.shape.output(self.grad, self.group),
+            let windows = WindowRows {
+                image: self.shape.output_image(self.grad, self.group),
                 first: self.first * positions + start,
                 count: tuned::CONV_BLOCK_WINDOWS.min(count - start),
             };
             for (k, left) in filter.blocks() {
-                pack_right(&Panels::for_type::<T>(), &windows, k.clone(), |right| {
+                pack_right(&PanelSizes::for_type::<T>(), &windows, k.clone(), |right| {
                     let count = windows.count;
                     let take = WindowGrads {
                         image,
@@ -81,7 +81,7 @@ impl<T: Float> GradSamples<'_, T> {
                         count,
                         out: &mut *out,
                     };
-                    tiles(k.len(), left, right, take);
+                    for_each_tile(k.len(), left, right, take);
                 });
             }
         }
@@ -100,13 +100,13 @@ struct WindowGrads<'a, T> {
 
 impl<T: Float> TileReader<T> for WindowGrads<'_, T> {
     #[inline(always)]
-    fn read(&mut self, tile: Tile<'_, T>) {
+    fn read_tile(&mut self, tile: Tile<'_, T>) {
         let columns = tile.width.min(self.count - tile.column);
         let stride = self.image.stride[1];
-        for run in self.image.runs(self.start + tile.column, columns) {
+        for run in self.image.window_runs(self.start + tile.column, columns) {
             let rows = tile.sums.chunks_exact(tile.width);
             for (sums, &tap) in rows.zip(&self.taps[tile.row..]) {
-                let Some(visible) = self.image.visible(run, tap) else {
+                let Some(visible) = self.image.visible_windows(run, tap) else {
                     continue;
                 };
                 let sums = &sums[run.first + visible.before..][..visible.count];

@@ -54,7 +54,7 @@ impl Shape {
     }
 
     /// Returns the number of values of an input channel.
-    pub(super) fn plane(&self) -> usize {
+    pub(super) fn plane_size(&self) -> usize {
         self.size[0] * self.size[1]
     }
 
@@ -74,10 +74,10 @@ impl Shape {
     }
 
     /// Returns the input channels of a group, with their convolution windows.
-    pub(super) fn input<'a, T>(&self, x: &'a [T], group: usize) -> Image<'a, T> {
+    pub(super) fn input_image<'a, T>(&self, x: &'a [T], group: usize) -> Image<'a, T> {
         Image {
             values: x,
-            sample: self.channels * self.plane(),
+            sample: self.channels * self.plane_size(),
             first_channel: group * self.group_channels(),
             channels: self.group_channels(),
             size: self.size,
@@ -91,7 +91,7 @@ impl Shape {
 
     /// Returns the output gradient of a group of channels as an image, with one window
     /// per position.
-    pub(super) fn output<'a, T>(&self, grad: &'a [T], group: usize) -> Image<'a, T> {
+    pub(super) fn output_image<'a, T>(&self, grad: &'a [T], group: usize) -> Image<'a, T> {
         let row = [1, self.positions()];
         Image {
             values: grad,

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::{Shape, forward, input_grad, weight_grad};
 use crate::Float;
-use crate::machine::tests::on_every_machine;
-use crate::product::tests::numbers;
+use crate::machine::tests::run_on_every_machine;
+use crate::product::tests::random_numbers;
 
 /// Returns many small shapes of convolutions, in which no filter is larger than the
 /// padded input.
@@ -52,20 +52,20 @@ fn shapes_1d() -> impl Strategy<Value = Shape> {
 }
 
 /// The arrays of a convolution and of its gradients.
-struct Case<T> {
+struct ConvArrays<T> {
     x: Vec<T>,
     weight: Vec<T>,
     bias: Vec<T>,
     grad: Vec<T>,
 }
 
-impl<T: Float> Case<T> {
+impl<T: Float> ConvArrays<T> {
     fn new(s: &Shape) -> Self {
         Self {
-            x: numbers(s.batch * s.channels * s.plane(), 1),
-            weight: numbers(s.outputs * s.taps(), 2),
-            bias: numbers(s.outputs, 3),
-            grad: numbers(s.batch * s.outputs * s.positions(), 4),
+            x: random_numbers(s.batch * s.channels * s.plane_size(), 1),
+            weight: random_numbers(s.outputs * s.taps(), 2),
+            bias: random_numbers(s.outputs, 3),
+            grad: random_numbers(s.batch * s.outputs * s.positions(), 4),
         }
     }
 }
@@ -114,13 +114,13 @@ fn assert_close<T: Float>(found: &[T], expected: &[f64], tolerance: f64) {
 }
 
 fn check_forward<T: Float>(s: &Shape, tolerance: f64) {
-    let case = Case::<T>::new(s);
+    let case = ConvArrays::<T>::new(s);
     let bias = |out: usize| case.bias[out / s.positions() % s.outputs].to_f64();
     let mut expected: Vec<f64> = (0..case.grad.len()).map(bias).collect();
     visit_products(s, |o, w, i| {
         expected[o] += case.weight[w].to_f64() * case.x[i].to_f64();
     });
-    on_every_machine(|_| {
+    run_on_every_machine(|_| {
         let mut out = vec![T::from_f64(f64::NAN); case.grad.len()];
         forward(s, (&case.x, &case.weight), Some(&case.bias), &mut out, 1);
         assert_close(&out, &expected, tolerance);
@@ -128,12 +128,12 @@ fn check_forward<T: Float>(s: &Shape, tolerance: f64) {
 }
 
 fn check_input_grad<T: Float>(s: &Shape, tolerance: f64) {
-    let case = Case::<T>::new(s);
+    let case = ConvArrays::<T>::new(s);
     let mut expected = vec![0.0; case.x.len()];
     visit_products(s, |o, w, i| {
         expected[i] += case.weight[w].to_f64() * case.grad[o].to_f64();
     });
-    on_every_machine(|_| {
+    run_on_every_machine(|_| {
         let mut out = vec![T::from_f64(f64::NAN); case.x.len()];
         input_grad(s, &case.grad, &case.weight, &mut out, 1);
         assert_close(&out, &expected, tolerance);
@@ -141,7 +141,7 @@ fn check_input_grad<T: Float>(s: &Shape, tolerance: f64) {
 }
 
 fn check_weight_grad<T: Float>(s: &Shape, tolerance: f64) {
-    let case = Case::<T>::new(s);
+    let case = ConvArrays::<T>::new(s);
     let mut expected = vec![0.0; case.weight.len()];
     visit_products(s, |o, w, i| {
         expected[w] += case.x[i].to_f64() * case.grad[o].to_f64();
@@ -150,7 +150,7 @@ fn check_weight_grad<T: Float>(s: &Shape, tolerance: f64) {
     for (index, grad) in case.grad.iter().enumerate() {
         bias[index / s.positions() % s.outputs] += grad.to_f64();
     }
-    on_every_machine(|_| {
+    run_on_every_machine(|_| {
         let nothing = |count: usize| vec![T::from_f64(f64::NAN); count];
         let (mut out, mut out_bias) = (nothing(expected.len()), nothing(bias.len()));
         let given = (&case.x[..], &case.grad[..]);
@@ -160,7 +160,7 @@ fn check_weight_grad<T: Float>(s: &Shape, tolerance: f64) {
     });
 }
 
-fn check_all(shape: &Shape) {
+fn check_convolution(shape: &Shape) {
     check_forward::<f32>(shape, 1e-4);
     check_forward::<f64>(shape, 1e-12);
     check_input_grad::<f32>(shape, 1e-4);
@@ -174,12 +174,12 @@ proptest! {
 
     #[test]
     fn convolution_matches_the_definition(shape in shapes()) {
-        check_all(&shape);
+        check_convolution(&shape);
     }
 
     #[test]
     fn convolution_along_one_axis_matches_the_definition(shape in shapes_1d()) {
-        check_all(&shape);
+        check_convolution(&shape);
     }
 }
 
@@ -201,8 +201,8 @@ fn long_shape() -> Shape {
 
 #[test]
 fn shapes_larger_than_a_block_match_the_definition() {
-    check_all(&long_shape());
-    check_all(&Shape {
+    check_convolution(&long_shape());
+    check_convolution(&Shape {
         outputs: 49,
         ..long_shape()
     }); // this shape uses packed windows
@@ -210,7 +210,7 @@ fn shapes_larger_than_a_block_match_the_definition() {
 
 #[test]
 fn widely_spaced_taps_match_the_definition() {
-    check_all(&Shape {
+    check_convolution(&Shape {
         channels: 10,
         outputs: 32,
         padding: [0, 100],
@@ -240,14 +240,14 @@ fn rows_longer_than_a_tile_match_the_definition() {
         padding: [0, 2],
         ..long_shape()
     };
-    check_all(&tall);
-    check_all(&flat);
+    check_convolution(&tall);
+    check_convolution(&flat);
 }
 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     for channels in [45, 50] {
-        compare_threads(&Shape {
+        compare_thread_counts(&Shape {
             channels,
             ..long_shape()
         });
@@ -256,8 +256,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
 
 /// Compares results for several numbers of threads. With up to 48 channels, convolution
 /// windows are not packed, and each sample is split among the threads.
-fn compare_threads(shape: &Shape) {
-    let case = Case::<f32>::new(shape);
+fn compare_thread_counts(shape: &Shape) {
+    let case = ConvArrays::<f32>::new(shape);
     let grads = [1, 2, 4].map(|threads| {
         let (mut y, mut out) = (vec![0.0; case.grad.len()], vec![0.0; case.x.len()]);
         let mut weights = vec![0.0; case.weight.len()];

@@ -1,6 +1,6 @@
 //! The gradients of the weights and bias of a convolution.
 
-use super::{Shape, direct, windows::ByTap};
+use super::{Shape, direct, windows::TapRows};
 use crate::matrix::MatrixMut;
 use crate::product::{self, Epilogue};
 use crate::{Float, Instances, parallel, tuned};
@@ -29,17 +29,17 @@ pub fn weight_grad<T: Float>(
     } else {
         (1, threads)
     };
-    parallel::chunks(out, size, between, |group, out| {
-        let left = ByTap {
-            image: shape.output(grad, group),
+    parallel::fill_chunks(out, size, between, |group, out| {
+        let left = TapRows {
+            image: shape.output_image(grad, group),
             samples,
         };
-        let right = ByTap {
-            image: shape.input(x, group),
+        let right = TapRows {
+            image: shape.input_image(x, group),
             samples,
         };
         let out = MatrixMut::new(out, shape.group_outputs(), shape.taps(), shape.taps());
-        product::fill(&left, &right, out, Epilogue::new(), within);
+        product::fill_product(&left, &right, out, Epilogue::new(), within);
     });
     if let Some(out) = out_bias {
         bias_grad(shape, grad, out, threads);
@@ -49,10 +49,10 @@ pub fn weight_grad<T: Float>(
 /// Sums the gradient of each output over all positions, sample by sample.
 fn bias_grad<T: Float>(shape: &Shape, grad: &[T], out: &mut [T], threads: usize) {
     let (positions, outputs) = (shape.positions().max(1), shape.outputs);
-    parallel::chunks(out, tuned::CONV_BIAS_SUMS, threads, |number, out| {
+    parallel::fill_chunks(out, tuned::CONV_BIAS_SUMS, threads, |number, out| {
         for (output, out) in (number * tuned::CONV_BIAS_SUMS..).zip(out) {
             let rows = grad.chunks_exact(positions).skip(output).step_by(outputs);
-            *out = rows.map(|row| parallel::sum(row)).sum();
+            *out = rows.map(|row| parallel::sum_row(row)).sum();
         }
     });
 }

@@ -11,24 +11,24 @@ use crate::{Float, tuned};
 
 /// The matrix with one row per window, starting with window `first`. The matrix product
 /// sums over the taps.
-pub(super) struct ByWindow<'a, T> {
+pub(super) struct WindowRows<'a, T> {
     pub(super) image: Image<'a, T>,
     pub(super) first: usize,
     pub(super) count: usize,
 }
 
-impl<T: Float> Lines<T> for ByWindow<'_, T> {
-    fn count(&self) -> usize {
+impl<T: Float> Lines<T> for WindowRows<'_, T> {
+    fn line_count(&self) -> usize {
         self.count
     }
 
     fn k(&self) -> usize {
-        self.image.taps()
+        self.image.tap_count()
     }
 
     fn pack(&self, first: usize, k: Range<usize>, out: &mut [T]) {
         let width = out.len() / k.len().max(1);
-        pack_windows(Panel {
+        pack_windows(WindowPanel {
             image: self.image,
             first: self.first + first,
             count: width.min(self.count.saturating_sub(first)),
@@ -41,7 +41,7 @@ impl<T: Float> Lines<T> for ByWindow<'_, T> {
 
 /// A run of windows to pack, and the output memory with a row of `width` values for
 /// each tap.
-struct Panel<'a, 'b, T> {
+struct WindowPanel<'a, 'b, T> {
     image: Image<'a, T>,
     first: usize,
     count: usize,
@@ -51,7 +51,7 @@ struct Panel<'a, 'b, T> {
 }
 
 #[vectorized]
-fn pack_windows<T: Float>(panel: Panel<'_, '_, T>) {
+fn pack_windows<T: Float>(panel: WindowPanel<'_, '_, T>) {
     // The panel widths of all instruction sets, as constants for the compiler.
     match panel.width {
         4 => panel.pack::<4>(),
@@ -64,17 +64,17 @@ fn pack_windows<T: Float>(panel: Panel<'_, '_, T>) {
     }
 }
 
-impl<T: Float> Panel<'_, '_, T> {
+impl<T: Float> WindowPanel<'_, '_, T> {
     #[inline(always)]
     fn pack<const WIDTH: usize>(mut self) {
         if self.count < self.width {
             self.out.fill(T::ZERO);
         }
-        for run in self.image.runs(self.first, self.count) {
-            let taps = self.image.taps_from(self.k.start);
+        for run in self.image.window_runs(self.first, self.count) {
+            let taps = self.image.remaining_taps(self.k.start);
             let steps = self.image.kernel[0] * self.image.kernel[1];
             for (number, tap) in taps.take(steps.min(self.k.len())).enumerate() {
-                self.pack_step::<WIDTH>(run, tap, (number, steps));
+                self.pack_tap::<WIDTH>(run, tap, (number, steps));
             }
         }
     }
@@ -83,11 +83,11 @@ impl<T: Float> Panel<'_, '_, T> {
     /// padding are the same in each channel. `rows` contains the offset of the first
     /// row and the distance between rows.
     #[inline(always)]
-    fn pack_step<const WIDTH: usize>(&mut self, run: WindowRun, tap: Tap, rows: (usize, usize)) {
+    fn pack_tap<const WIDTH: usize>(&mut self, run: WindowRun, tap: Tap, rows: (usize, usize)) {
         let (first, steps) = rows;
         let rows = self.out[first * self.width..].chunks_mut(self.width);
         let rows = rows.step_by(steps);
-        let Some(visible) = self.image.visible(run, tap) else {
+        let Some(visible) = self.image.visible_windows(run, tap) else {
             return rows.for_each(|row| row[run.first..][..run.count].fill(T::ZERO));
         };
         let plane = self.image.size[0] * self.image.size[1];
@@ -96,7 +96,9 @@ impl<T: Float> Panel<'_, '_, T> {
             let values = &self.image.values[visible.from + channel * plane..];
             match (row.first_chunk_mut::<WIDTH>(), values.first_chunk()) {
                 (Some(row), Some(values)) if is_whole => *row = *values,
-                _ => self.image.copy(run, visible, values, &mut row[run.first..]),
+                _ => self
+                    .image
+                    .copy_tap(run, visible, values, &mut row[run.first..]),
             }
         }
     }
@@ -106,7 +108,7 @@ impl<T: Float> Image<'_, T> {
     /// Copies the values that a tap reads for a run of windows. `values` begins with
     /// the first value to copy.
     #[inline(always)]
-    fn copy(&self, run: WindowRun, visible: VisibleWindows, values: &[T], out: &mut [T]) {
+    fn copy_tap(&self, run: WindowRun, visible: VisibleWindows, values: &[T], out: &mut [T]) {
         let (before, out) = out[..run.count].split_at_mut(visible.before);
         let (out, after) = out.split_at_mut(visible.count);
         before.fill(T::ZERO);
@@ -127,31 +129,31 @@ impl<T: Float> Image<'_, T> {
 
 /// The matrix with one row per tap. The matrix product sums over the windows of all
 /// samples.
-pub(super) struct ByTap<'a, T> {
+pub(super) struct TapRows<'a, T> {
     pub(super) image: Image<'a, T>,
     pub(super) samples: usize,
 }
 
-impl<T: Float> Lines<T> for ByTap<'_, T> {
-    fn count(&self) -> usize {
-        self.image.taps()
+impl<T: Float> Lines<T> for TapRows<'_, T> {
+    fn line_count(&self) -> usize {
+        self.image.tap_count()
     }
 
     fn k(&self) -> usize {
-        self.samples * self.image.windows()
+        self.samples * self.image.window_count()
     }
 
     fn pack(&self, first: usize, k: Range<usize>, out: &mut [T]) {
         let width = out.len() / k.len().max(1);
-        let count = width.min(self.count().saturating_sub(first));
-        let taps: Vec<Tap> = self.image.taps_from(first).take(count).collect();
+        let count = width.min(self.line_count().saturating_sub(first));
+        let taps: Vec<Tap> = self.image.remaining_taps(first).take(count).collect();
         if count < width {
             out.fill(T::ZERO);
         }
         for start in k.clone().step_by(tuned::CONV_PACK_WINDOWS) {
             let windows = tuned::CONV_PACK_WINDOWS.min(k.end - start);
             let out = &mut out[(start - k.start) * width..][..windows * width];
-            for run in self.image.runs(start, windows) {
+            for run in self.image.window_runs(start, windows) {
                 let out = &mut out[run.first * width..][..run.count * width];
                 self.image.transpose_taps(run, &taps, width, out);
             }
@@ -175,7 +177,7 @@ impl<T: Float> Image<'_, T> {
                 Some(from) => self.transpose_rows(from, taps.len(), width, out),
                 None => {
                     for (line, &tap) in taps.iter().enumerate() {
-                        self.transpose(run, tap, width, &mut out[line..]);
+                        self.transpose_tap(run, tap, width, &mut out[line..]);
                     }
                 }
             }
@@ -186,7 +188,7 @@ impl<T: Float> Image<'_, T> {
     /// and no padding.
     fn single_tap_start(&self, run: WindowRun, taps: &[Tap]) -> Option<usize> {
         let one = self.kernel == [1, 1] && self.padding == [0, 0] && self.stride == [1, 1];
-        self.visible(run, *taps.first().filter(|_| one)?)
+        self.visible_windows(run, *taps.first().filter(|_| one)?)
             .map(|visible| visible.from)
     }
 
@@ -198,8 +200,8 @@ impl<T: Float> Image<'_, T> {
     /// Returns the offset of the first value of adjacent taps, if these taps read no
     /// padding in any window of the run.
     fn unpadded_start(&self, run: WindowRun, taps: &[Tap]) -> Option<usize> {
-        let first = self.visible(run, *taps.first().filter(|_| taps.len() > 1)?)?;
-        let last = self.visible(run, *taps.last()?)?;
+        let first = self.visible_windows(run, *taps.first().filter(|_| taps.len() > 1)?)?;
+        let last = self.visible_windows(run, *taps.last()?)?;
         (first.before == 0 && last.count == run.count).then_some(first.from)
     }
 
@@ -221,9 +223,9 @@ impl<T: Float> Image<'_, T> {
 
     /// Copies the value that a tap reads for each window of a run, into every
     /// `width`-th element of `out`.
-    fn transpose(&self, run: WindowRun, tap: Tap, width: usize, out: &mut [T]) {
+    fn transpose_tap(&self, run: WindowRun, tap: Tap, width: usize, out: &mut [T]) {
         let mut outs = out.iter_mut().step_by(width).take(run.count);
-        if let Some(visible) = self.visible(run, tap) {
+        if let Some(visible) = self.visible_windows(run, tap) {
             let before = outs.by_ref().take(visible.before);
             before.for_each(|out| *out = T::ZERO);
             let values = self.values[visible.from..].iter().step_by(self.stride[1]);

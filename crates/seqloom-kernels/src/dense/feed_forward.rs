@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use seqloom_macros::compiled_once;
 
-use super::{LinearLayer, fill_with_bias, for_each_band, rows};
+use super::{LinearLayer, fill_with_bias, for_each_band, row_matrix};
 use crate::matrix::MatrixMut;
 use crate::norm::{self, NormRule};
 use crate::product::{Epilogue, Matrix, Packed, Side, k_blocks};
@@ -25,81 +25,89 @@ pub struct FeedForward<'a, T> {
 }
 
 #[compiled_once]
-fn apply<T: Float>(layers: &FeedForward<'_, T>, x: &[T], out: &mut [T], threads: usize) {
+fn apply_layers<T: Float>(layers: &FeedForward<'_, T>, x: &[T], out: &mut [T], threads: usize) {
     layers.fill_bands(x, out, threads);
 }
 
 impl<T: Float> FeedForward<'_, T> {
     /// Fills `out` with the outputs for the rows of `x`.
     pub fn apply(&self, x: &[T], out: &mut [T], threads: usize) {
-        apply(self, x, out, threads);
+        apply_layers(self, x, out, threads);
     }
 
     fn fill_bands(&self, x: &[T], out: &mut [T], threads: usize) {
         let width = self.inner.inputs;
-        T::with_scratch(self.parts().map(|part| self.size(&part)).sum(), |packed| {
-            let parts = self.pack(packed, threads);
-            let longest = parts.iter().map(|part| part.hidden.len()).max();
-            let longest = longest.unwrap_or(0);
-            for_each_band(out, width, 2 * (width + longest), threads, |first, out| {
-                let x = &x[first * width..][..out.len()];
-                self.fill(&parts, longest, x, out);
-            });
-        });
+        T::with_scratch(
+            self.hidden_ranges()
+                .map(|part| self.packed_size(&part))
+                .sum(),
+            |packed| {
+                let parts = self.pack_weights(packed, threads);
+                let longest = parts.iter().map(|part| part.hidden.len()).max();
+                let longest = longest.unwrap_or(0);
+                for_each_band(out, width, 2 * (width + longest), threads, |first, out| {
+                    let x = &x[first * width..][..out.len()];
+                    self.fill_band(&parts, longest, x, out);
+                });
+            },
+        );
     }
 
     /// Returns the ranges of hidden values that are computed together. Each range is a
     /// block of the axis over which the second layer sums.
-    fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
+    fn hidden_ranges(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
         k_blocks(self.outer.inputs)
     }
 
     /// Returns the weights of both layers for a range of hidden values.
-    fn lines(&self, hidden: &Range<usize>) -> [Matrix<'_, T>; 2] {
+    fn weights(&self, hidden: &Range<usize>) -> [Matrix<'_, T>; 2] {
         [
-            self.inner.lines(hidden.clone(), 0..self.inner.inputs),
-            self.outer.lines(0..self.outer.outputs(), hidden.clone()),
+            self.inner.weights(hidden.clone(), 0..self.inner.inputs),
+            self.outer.weights(0..self.outer.outputs(), hidden.clone()),
         ]
     }
 
     /// Returns the number of packed weights of both layers for a range of hidden
     /// values.
-    fn size(&self, hidden: &Range<usize>) -> usize {
-        let sizes = self.lines(hidden).map(|lines| Side::Right.size(&lines));
+    fn packed_size(&self, hidden: &Range<usize>) -> usize {
+        let sizes = self
+            .weights(hidden)
+            .map(|lines| Side::Right.packed_size(&lines));
         sizes.into_iter().sum()
     }
 
     /// Packs the weights of both layers for each range of hidden values.
-    fn pack<'p>(&self, packed: &'p mut [T], threads: usize) -> Vec<HiddenPart<'p, T>> {
+    fn pack_weights<'p>(&self, packed: &'p mut [T], threads: usize) -> Vec<HiddenPart<'p, T>> {
         let mut rest = packed;
         let mut factor = |lines: Matrix<'_, T>| {
-            let (packed, after) = std::mem::take(&mut rest).split_at_mut(Side::Right.size(&lines));
+            let (packed, after) =
+                std::mem::take(&mut rest).split_at_mut(Side::Right.packed_size(&lines));
             rest = after;
             Packed::pack_into(Side::Right, &lines, packed, threads)
         };
         let part = |hidden: Range<usize>| {
-            let [inner, outer] = self.lines(&hidden).map(&mut factor);
+            let [inner, outer] = self.weights(&hidden).map(&mut factor);
             HiddenPart {
                 hidden,
                 inner,
                 outer,
             }
         };
-        self.parts().map(part).collect()
+        self.hidden_ranges().map(part).collect()
     }
 
     /// Computes the output of a band of rows, one range of hidden values at a time.
     /// `longest` is the length of the longest range.
-    fn fill(&self, parts: &[HiddenPart<'_, T>], longest: usize, x: &[T], out: &mut [T]) {
+    fn fill_band(&self, parts: &[HiddenPart<'_, T>], longest: usize, x: &[T], out: &mut [T]) {
         let (width, bias) = (self.inner.inputs, self.inner.bias);
         let count = x.len() / width;
         fill_with_bias(x, self.outer.bias, out);
-        self.with_normalised(x, |normal| {
+        self.with_normalised_rows(x, |normal| {
             T::with_scratch(count * longest, |hidden| {
                 for part in parts {
                     let hidden = &mut hidden[..count * part.hidden.len()];
                     let bias = bias.map(|bias| &bias[part.hidden.clone()]);
-                    part.add(
+                    part.add_output(
                         normal,
                         bias,
                         hidden,
@@ -111,14 +119,14 @@ impl<T: Float> FeedForward<'_, T> {
     }
 
     /// Normalises rows, and calls `work` with the normalised rows as a left matrix.
-    fn with_normalised(&self, x: &[T], work: impl FnOnce(&Packed<'_, T>)) {
+    fn with_normalised_rows(&self, x: &[T], work: impl FnOnce(&Packed<'_, T>)) {
         let width = self.inner.inputs;
         let count = x.len() / width;
         T::with_scratch(x.len() + 2 * count, |scratch| {
             let (normal, rest) = scratch.split_at_mut(x.len());
             let (means, inverses) = rest.split_at_mut(count);
             norm::normalise(self.norm, x, [normal, means, inverses], 1);
-            Packed::pack(Side::Left, &rows(normal, width), work);
+            Packed::pack(Side::Left, &row_matrix(normal, width), work);
         });
     }
 }
@@ -132,7 +140,7 @@ struct HiddenPart<'a, T> {
 
 impl<T: Float> HiddenPart<'_, T> {
     /// Adds the contribution of this range of hidden values to the output.
-    fn add(
+    fn add_output(
         &self,
         normal: &Packed<'_, T>,
         bias: Option<&[T]>,
@@ -148,6 +156,7 @@ impl<T: Float> HiddenPart<'_, T> {
             adds: true,
             ..Epilogue::new()
         };
-        self.outer.multiply(&rows(hidden, width), out, epilogue);
+        self.outer
+            .multiply(&row_matrix(hidden, width), out, epilogue);
     }
 }

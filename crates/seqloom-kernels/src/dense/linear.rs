@@ -1,6 +1,6 @@
 //! A linear layer, with packed weights.
 
-use super::{LinearLayer, fill_with_bias, for_each_band, rows};
+use super::{LinearLayer, fill_with_bias, for_each_band, row_matrix};
 use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Packed, Side};
 use crate::{Float, Instances};
@@ -16,12 +16,12 @@ pub fn linear<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    over_bands(layer, x, out, threads, |mut band| {
+    run_bands(layer, x, out, threads, |mut band| {
         let Some(residual) = residual else {
             return band.fill();
         };
         let first = band.first * layer.outputs();
-        band.add_to(&residual[first..][..band.out.len()]);
+        band.fill_with_residual(&residual[first..][..band.out.len()]);
     });
 }
 
@@ -42,7 +42,7 @@ impl<T: Float> Band<'_, '_, T> {
     }
 
     /// Fills `out` with the outputs of the layer plus the residuals.
-    fn add_to(&mut self, residual: &[T]) {
+    fn fill_with_residual(&mut self, residual: &[T]) {
         fill_with_bias(residual, self.layer.bias, self.out);
         self.multiply(Epilogue {
             adds: true,
@@ -55,12 +55,12 @@ impl<T: Float> Band<'_, '_, T> {
         let count = self.out.len() / outputs;
         let out = MatrixMut::new(&mut *self.out, count, outputs, outputs);
         self.weight
-            .multiply(&rows(self.x, self.layer.inputs), out, epilogue);
+            .multiply(&row_matrix(self.x, self.layer.inputs), out, epilogue);
     }
 }
 
 /// Packs the weights of the layer and calls `work` for each band of rows.
-pub(super) fn over_bands<T: Float>(
+pub(super) fn run_bands<T: Float>(
     layer: LinearLayer<'_, T>,
     x: &[T],
     out: &mut [T],
@@ -68,8 +68,8 @@ pub(super) fn over_bands<T: Float>(
     work: impl Fn(Band<'_, '_, T>) + Sync,
 ) {
     let (inputs, outputs) = (layer.inputs, layer.outputs());
-    let lines = layer.all_lines();
-    T::with_scratch(Side::Right.size(&lines), |packed| {
+    let lines = layer.all_weights();
+    T::with_scratch(Side::Right.packed_size(&lines), |packed| {
         let weight = &Packed::pack_into(Side::Right, &lines, packed, threads);
         for_each_band(out, outputs, inputs + outputs, threads, |first, out| {
             work(Band {

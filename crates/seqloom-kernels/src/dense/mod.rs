@@ -19,7 +19,7 @@ use crate::{Float, parallel};
 
 pub use feed_forward::FeedForward;
 pub use linear::linear;
-pub(crate) use rotary::rotate;
+pub(crate) use rotary::rotate_heads;
 pub use rotary::{Rotation, linear_then_rotate};
 
 /// A linear layer: `x @ weight.T + bias`.
@@ -40,7 +40,7 @@ impl<'a, T: Float> LinearLayer<'a, T> {
     }
 
     /// Returns the weights of a range of outputs and inputs, as a right matrix.
-    fn lines(&self, outputs: Range<usize>, inputs: Range<usize>) -> Matrix<'a, T> {
+    fn weights(&self, outputs: Range<usize>, inputs: Range<usize>) -> Matrix<'a, T> {
         Matrix {
             values: &self.weight[outputs.start * self.inputs + inputs.start..],
             lines: outputs.len(),
@@ -51,13 +51,13 @@ impl<'a, T: Float> LinearLayer<'a, T> {
     }
 
     /// Returns all weights, as a right matrix.
-    fn all_lines(&self) -> Matrix<'a, T> {
-        self.lines(0..self.outputs(), 0..self.inputs)
+    fn all_weights(&self) -> Matrix<'a, T> {
+        self.weights(0..self.outputs(), 0..self.inputs)
     }
 }
 
 /// Returns contiguous rows as a left matrix.
-fn rows<T>(values: &[T], width: usize) -> Matrix<'_, T> {
+fn row_matrix<T>(values: &[T], width: usize) -> Matrix<'_, T> {
     Matrix {
         values,
         lines: values.len() / width,
@@ -82,7 +82,7 @@ pub(crate) fn for_each_band<T: Send>(
     let rows = (out.len() / width)
         .div_ceil(bands.max(1))
         .next_multiple_of(DENSE_BAND_STEP);
-    parallel::chunks(out, rows * width, threads, |number, out| {
+    parallel::fill_chunks(out, rows * width, threads, |number, out| {
         fill(number * rows, out);
     });
 }

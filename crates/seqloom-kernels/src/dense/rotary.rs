@@ -2,7 +2,7 @@
 
 use seqloom_macros::{compiled_once, vectorized};
 
-use super::{LinearLayer, linear::over_bands};
+use super::{LinearLayer, linear::run_bands};
 use crate::{Float, Instances, machine::dispatch};
 
 /// A rotation of pairs of values: each value in the first half of a head is paired with
@@ -31,15 +31,15 @@ pub fn linear_then_rotate<T: Float>(
     threads: usize,
 ) {
     let width = layer.outputs();
-    over_bands(layer, x, out, threads, |mut band| {
+    run_bands(layer, x, out, threads, |mut band| {
         band.fill();
-        rotate(rotation.starting_at_row(band.first), width, band.out);
+        rotate_heads(rotation.starting_at_row(band.first), width, band.out);
     });
 }
 
 /// Rotates the first heads of rows.
 #[vectorized]
-pub(crate) fn rotate<T: Float>(rotation: Rotation<'_, T>, width: usize, rows: &mut [T]) {
+pub(crate) fn rotate_heads<T: Float>(rotation: Rotation<'_, T>, width: usize, rows: &mut [T]) {
     // The head sizes of published models are compile-time constants, so that the
     // compiler unrolls their loops.
     match rotation.half {
@@ -48,7 +48,7 @@ pub(crate) fn rotate<T: Float>(rotation: Rotation<'_, T>, width: usize, rows: &m
         16 => rotation.rotate_halves::<16>(width, rows),
         32 => rotation.rotate_halves::<32>(width, rows),
         64 => rotation.rotate_halves::<64>(width, rows),
-        _ => rotation.rotate_any(width, rows),
+        _ => rotation.rotate_any_width(width, rows),
     }
 }
 
@@ -81,7 +81,7 @@ impl<T: Float> Rotation<'_, T> {
     }
 
     #[inline(always)]
-    fn rotate_any(self, width: usize, rows: &mut [T]) {
+    fn rotate_any_width(self, width: usize, rows: &mut [T]) {
         let half = self.half.max(1);
         let turns = self
             .cosines

@@ -1,17 +1,20 @@
 use super::{FeedForward, LinearLayer, Rotation, linear, linear_then_rotate};
-use crate::machine::tests::on_every_machine;
+use crate::machine::tests::run_on_every_machine;
 use crate::norm::NormRule;
-use crate::product::tests::numbers;
+use crate::product::tests::random_numbers;
 
 const WIDTH: usize = 40;
 const HIDDEN: usize = 700;
 
 /// Returns random weights and biases for a layer.
-fn weights(outputs: usize, inputs: usize, seed: u32) -> (Vec<f64>, Vec<f64>) {
-    (numbers(outputs * inputs, seed), numbers(outputs, seed + 1))
+fn random_layer(outputs: usize, inputs: usize, seed: u32) -> (Vec<f64>, Vec<f64>) {
+    (
+        random_numbers(outputs * inputs, seed),
+        random_numbers(outputs, seed + 1),
+    )
 }
 
-fn layer((weight, bias): &(Vec<f64>, Vec<f64>), inputs: usize) -> LinearLayer<'_, f64> {
+fn new_layer((weight, bias): &(Vec<f64>, Vec<f64>), inputs: usize) -> LinearLayer<'_, f64> {
     LinearLayer {
         weight,
         bias: Some(bias),
@@ -38,11 +41,14 @@ fn assert_near(found: &[f64], expected: &[f64]) {
 
 #[test]
 fn a_layer_equals_the_definition_plus_the_residual() {
-    let parts = weights(70, WIDTH, 1);
-    let layer = layer(&parts, WIDTH);
-    on_every_machine(|_| {
+    let parts = random_layer(70, WIDTH, 1);
+    let layer = new_layer(&parts, WIDTH);
+    run_on_every_machine(|_| {
         for count in [1, 5, 50, 250] {
-            let (x, residual) = (numbers(count * WIDTH, 5), numbers::<f64>(count * 70, 6));
+            let (x, residual) = (
+                random_numbers(count * WIDTH, 5),
+                random_numbers::<f64>(count * 70, 6),
+            );
             let expected: Vec<f64> = x
                 .chunks(WIDTH)
                 .flat_map(|row| reference_linear(layer, row))
@@ -59,13 +65,13 @@ fn a_layer_equals_the_definition_plus_the_residual() {
 
 #[test]
 fn the_first_heads_are_rotated_by_their_angles() {
-    on_every_machine(|_| {
+    run_on_every_machine(|_| {
         for half in [2, 3, 8, 16] {
             let (heads, width) = (2, 3 * 2 * half);
-            let parts = weights(width, WIDTH, 1);
-            let layer = layer(&parts, WIDTH);
-            let x = numbers::<f64>(30 * WIDTH, 3);
-            let angles = numbers::<f64>(30 * half, 4);
+            let parts = random_layer(width, WIDTH, 1);
+            let layer = new_layer(&parts, WIDTH);
+            let x = random_numbers::<f64>(30 * WIDTH, 3);
+            let angles = random_numbers::<f64>(30 * half, 4);
             let cosines: Vec<f64> = angles.iter().map(|angle| angle.cos()).collect();
             let sines: Vec<f64> = angles.iter().map(|angle| angle.sin()).collect();
             let rotation = Rotation {
@@ -98,16 +104,19 @@ fn rotate_head(head: &mut [f64], angles: &[f64]) {
 
 /// Calls `test` with a feed-forward block and its input.
 fn with_feed_forward(test: impl FnOnce(FeedForward<'_, f64>)) {
-    let (inner, outer) = (weights(HIDDEN, WIDTH, 1), weights(WIDTH, HIDDEN, 3));
-    let (weight, bias) = weights(WIDTH, 1, 7);
+    let (inner, outer) = (
+        random_layer(HIDDEN, WIDTH, 1),
+        random_layer(WIDTH, HIDDEN, 3),
+    );
+    let (weight, bias) = random_layer(WIDTH, 1, 7);
     test(FeedForward {
         norm: NormRule {
             weight: &weight,
             bias: Some(&bias),
             epsilon: 1e-5,
         },
-        inner: layer(&inner, WIDTH),
-        outer: layer(&outer, HIDDEN),
+        inner: new_layer(&inner, WIDTH),
+        outer: new_layer(&outer, HIDDEN),
     });
 }
 
@@ -125,9 +134,9 @@ fn reference_feed_forward(part: FeedForward<'_, f64>, row: &[f64]) -> Vec<f64> {
 #[test]
 fn a_feed_forward_block_equals_its_layers_in_sequence() {
     with_feed_forward(|part| {
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             for count in [1, 7, 300] {
-                let x = numbers::<f64>(count * WIDTH, 9);
+                let x = random_numbers::<f64>(count * WIDTH, 9);
                 let expected: Vec<f64> = x
                     .chunks(WIDTH)
                     .flat_map(|row| reference_feed_forward(part, row))
@@ -143,7 +152,7 @@ fn a_feed_forward_block_equals_its_layers_in_sequence() {
 #[test]
 fn a_row_does_not_depend_on_other_rows_or_threads() {
     with_feed_forward(|part| {
-        let x = numbers::<f64>(500 * WIDTH, 9);
+        let x = random_numbers::<f64>(500 * WIDTH, 9);
         let mut together = vec![0.0; x.len()];
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3);
         let pool = pool.build().unwrap();

@@ -5,7 +5,7 @@ use crate::{Float, conv::Shape, lanes::Registers};
 /// A plane, its position in the zero-padded frame, and the windows over the frame. In
 /// each pair of numbers, the first is for the height and the second for the width.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
+pub(super) struct PaddedFrame {
     /// The height and width of the plane.
     pub(super) size: [usize; 2],
     /// The number of windows along the height and the width.
@@ -17,7 +17,7 @@ pub(super) struct Frame {
     dilation: [usize; 2],
 }
 
-impl Frame {
+impl PaddedFrame {
     /// Returns the zero-padded frame of the input, from which the output is computed.
     pub(super) fn for_input(shape: &Shape) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl Frame {
     pub(super) fn for_gradient(shape: &Shape) -> Self {
         let frame = Self::for_input(shape);
         let start =
-            |axis: usize| shape.padding[axis].cast_signed() - frame.span(axis).cast_signed();
+            |axis: usize| shape.padding[axis].cast_signed() - frame.tap_span(axis).cast_signed();
         Self {
             size: frame.out,
             out: shape.size,
@@ -58,7 +58,7 @@ impl Frame {
         let lanes = Registers::for_type::<T>().lanes;
         // The last register may extend beyond the last window and therefore beyond the
         // frame.
-        let frame = (self.out[0] + self.span(0)) * self.stride() + lanes;
+        let frame = (self.out[0] + self.tap_span(0)) * self.stride() + lanes;
         let windows = self.length().next_multiple_of(lanes);
         T::with_scratch(frame + windows, |scratch| {
             let (framed, windows) = scratch.split_at_mut(frame);
@@ -67,7 +67,7 @@ impl Frame {
     }
 
     /// Copies the plane into the frame, with zeros around it.
-    pub(super) fn fill<T: Float>(&self, plane: &[T], framed: &mut [T]) {
+    pub(super) fn fill_frame<T: Float>(&self, plane: &[T], framed: &mut [T]) {
         let [height, width] = self.size;
         let rows = framed.chunks_mut(self.stride()).enumerate();
         for (number, framed) in rows {
@@ -106,12 +106,12 @@ impl Frame {
 
     /// Returns the length of a row of the frame.
     fn stride(&self) -> usize {
-        self.out[1] + self.span(1)
+        self.out[1] + self.tap_span(1)
     }
 
     /// Returns the distance along an axis from the first tap of a window to the last
     /// tap.
-    fn span(&self, axis: usize) -> usize {
+    fn tap_span(&self, axis: usize) -> usize {
         self.dilation[axis] * (self.kernel[axis] - 1)
     }
 }

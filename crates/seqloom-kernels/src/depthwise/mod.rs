@@ -12,9 +12,9 @@ mod tests;
 
 use crate::conv::Shape;
 use crate::{Float, Instances, parallel};
-use frame::Frame;
+use frame::PaddedFrame;
 use seqloom_macros::compiled_once;
-use taps::{Products, Sums, add_products, fill_sums};
+use taps::{TapProducts, TapSums, add_products, fill_sums};
 
 /// Returns true if this module supports the convolution.
 pub fn is_depthwise(shape: &Shape) -> bool {
@@ -30,15 +30,15 @@ pub fn forward<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    let frame = Frame::for_input(shape);
+    let frame = PaddedFrame::for_input(shape);
     let (offsets, taps) = (frame.offsets(), shape.kernel[0] * shape.kernel[1]);
     let (plane, outputs_per_input) = (plane_size(shape.size), outputs_per_input(shape));
-    parallel::chunks(out, plane_size(frame.out), threads, |number, out| {
+    parallel::fill_chunks(out, plane_size(frame.out), threads, |number, out| {
         let output = number % shape.outputs;
         let channel = number / shape.outputs * shape.channels + output / outputs_per_input;
         frame.with_scratch(|framed, sums| {
-            frame.fill(&x[channel * plane..][..plane], framed);
-            fill_sums(Sums {
+            frame.fill_frame(&x[channel * plane..][..plane], framed);
+            fill_sums(TapSums {
                 framed,
                 offsets: &offsets,
                 weights: &weight[output * taps..][..taps],
@@ -59,20 +59,20 @@ pub fn input_grad<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    let frame = Frame::for_gradient(shape);
+    let frame = PaddedFrame::for_gradient(shape);
     // The input gradient uses the taps of the filter in reverse order.
     let mut offsets = frame.offsets();
     offsets.reverse();
     let (plane, taps) = (plane_size(frame.size), shape.kernel[0] * shape.kernel[1]);
     let outputs_per_input = outputs_per_input(shape);
-    parallel::chunks(out, plane_size(frame.out), threads, |number, out| {
+    parallel::fill_chunks(out, plane_size(frame.out), threads, |number, out| {
         let (sample, channel) = (number / shape.channels, number % shape.channels);
         frame.with_scratch(|framed, sums| {
             for part in 0..outputs_per_input {
                 let output = channel * outputs_per_input + part;
                 let first = (sample * shape.outputs + output) * plane;
-                frame.fill(&grad[first..][..plane], framed);
-                fill_sums(Sums {
+                frame.fill_frame(&grad[first..][..plane], framed);
+                fill_sums(TapSums {
                     framed,
                     offsets: &offsets,
                     weights: &weight[output * taps..][..taps],
@@ -94,20 +94,20 @@ pub fn weight_grad<T: Float>(
     bias: Option<&mut [T]>,
     threads: usize,
 ) {
-    let frame = Frame::for_input(shape);
+    let frame = PaddedFrame::for_input(shape);
     let (offsets, outputs_per_input) = (frame.offsets(), outputs_per_input(shape));
     let (plane, positions) = (plane_size(shape.size), plane_size(frame.out));
     let gradient = |sample: usize, output: usize| {
         &grad[(sample * shape.outputs + output) * positions..][..positions]
     };
-    parallel::chunks(out, offsets.len(), threads, |output, out| {
+    parallel::fill_chunks(out, offsets.len(), threads, |output, out| {
         out.fill(T::ZERO);
         frame.with_scratch(|framed, spread| {
             for sample in 0..shape.batch {
                 let channel = sample * shape.channels + output / outputs_per_input;
-                frame.fill(&x[channel * plane..][..plane], framed);
+                frame.fill_frame(&x[channel * plane..][..plane], framed);
                 frame.scatter(gradient(sample, output), spread);
-                add_products(Products {
+                add_products(TapProducts {
                     framed,
                     offsets: &offsets,
                     spread,
@@ -119,7 +119,7 @@ pub fn weight_grad<T: Float>(
     let Some(bias) = bias else { return };
     for (output, bias) in bias.iter_mut().enumerate() {
         *bias = (0..shape.batch)
-            .map(|sample| parallel::sum(gradient(sample, output)))
+            .map(|sample| parallel::sum_row(gradient(sample, output)))
             .sum();
     }
 }

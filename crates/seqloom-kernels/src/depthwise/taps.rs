@@ -7,7 +7,7 @@ use crate::{Float, lanes::Lanes, machine::dispatch, tuned};
 
 /// The inputs of a weighted sum for each position. Each tap has a weight, and the
 /// offset of the values that are multiplied by the weight.
-pub(super) struct Sums<'a, T> {
+pub(super) struct TapSums<'a, T> {
     pub(super) framed: &'a [T],
     pub(super) offsets: &'a [usize],
     pub(super) weights: &'a [T],
@@ -19,7 +19,7 @@ pub(super) struct Sums<'a, T> {
 
 /// Fills the sums.
 #[vectorized]
-pub(super) fn fill_sums<S: Simd, T: Float>(simd: S, mut work: Sums<'_, T>) {
+pub(super) fn fill_sums<S: Simd, T: Float>(simd: S, mut work: TapSums<'_, T>) {
     let lanes = Lanes::<S, T>::COUNT;
     let step = tuned::DEPTHWISE_REGISTERS * lanes;
     let wide = work.out.len() / step * step;
@@ -33,7 +33,7 @@ pub(super) fn fill_sums<S: Simd, T: Float>(simd: S, mut work: Sums<'_, T>) {
 
 /// Fills `V` registers of sums.
 #[inline(always)]
-fn fill_block<S: Simd, T: Float, const V: usize>(simd: S, work: &mut Sums<'_, T>, first: usize) {
+fn fill_block<S: Simd, T: Float, const V: usize>(simd: S, work: &mut TapSums<'_, T>, first: usize) {
     let count = V * Lanes::<S, T>::COUNT;
     let (out, _) = T::split_mut::<S>(&mut work.out[first..][..count]);
     let mut sums = [Lanes::splat(simd, work.start.unwrap_or(T::ZERO)); V];
@@ -56,7 +56,7 @@ fn fill_block<S: Simd, T: Float, const V: usize>(simd: S, work: &mut Sums<'_, T>
 
 /// The inputs of a sum for each tap: the gradient at each position is multiplied by the
 /// value at the offset of the tap.
-pub(super) struct Products<'a, T> {
+pub(super) struct TapProducts<'a, T> {
     pub(super) framed: &'a [T],
     pub(super) offsets: &'a [usize],
     /// The gradient of each position, padded to full registers.
@@ -66,8 +66,8 @@ pub(super) struct Products<'a, T> {
 
 /// Adds the products to the sum of each tap.
 #[vectorized]
-pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: Products<'_, T>) {
-    let Products {
+pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: TapProducts<'_, T>) {
+    let TapProducts {
         framed,
         offsets,
         spread,
@@ -77,13 +77,13 @@ pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: Products<'_, T>) {
     for (offsets, out) in offsets.chunks(taps).zip(out.chunks_mut(taps)) {
         let inputs = TapInputs { framed, offsets };
         match offsets.len() {
-            1 => inputs.add::<S, 1>(simd, spread, out),
-            2 => inputs.add::<S, 2>(simd, spread, out),
-            3 => inputs.add::<S, 3>(simd, spread, out),
-            4 => inputs.add::<S, 4>(simd, spread, out),
-            5 => inputs.add::<S, 5>(simd, spread, out),
-            6 => inputs.add::<S, 6>(simd, spread, out),
-            _ => inputs.add::<S, { tuned::DEPTHWISE_TAPS }>(simd, spread, out),
+            1 => inputs.add_products::<S, 1>(simd, spread, out),
+            2 => inputs.add_products::<S, 2>(simd, spread, out),
+            3 => inputs.add_products::<S, 3>(simd, spread, out),
+            4 => inputs.add_products::<S, 4>(simd, spread, out),
+            5 => inputs.add_products::<S, 5>(simd, spread, out),
+            6 => inputs.add_products::<S, 6>(simd, spread, out),
+            _ => inputs.add_products::<S, { tuned::DEPTHWISE_TAPS }>(simd, spread, out),
         }
     }
 }
@@ -98,7 +98,7 @@ struct TapInputs<'a, T> {
 impl<T: Float> TapInputs<'_, T> {
     /// Adds the products of `N` taps to their sums; each tap has a register of sums.
     #[inline(always)]
-    fn add<S: Simd, const N: usize>(self, simd: S, spread: &[T], out: &mut [T]) {
+    fn add_products<S: Simd, const N: usize>(self, simd: S, spread: &[T], out: &mut [T]) {
         let mut rows: [&[T::Vector<S>]; N] = [&[]; N];
         for (row, &offset) in rows.iter_mut().zip(self.offsets) {
             (*row, _) = T::split::<S>(&self.framed[offset..][..spread.len()]);

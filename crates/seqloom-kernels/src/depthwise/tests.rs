@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::{forward, input_grad, is_depthwise, weight_grad};
 use crate::Float;
 use crate::conv::{self, Shape};
-use crate::machine::tests::on_every_machine;
-use crate::product::tests::numbers;
+use crate::machine::tests::run_on_every_machine;
+use crate::product::tests::random_numbers;
 
 /// Returns small shapes of depthwise convolutions in which no filter is larger than the
 /// padded input.
@@ -42,7 +42,7 @@ fn assert_near<T: Float>(found: &[T], wanted: &[T]) {
 
 /// Compares the forward pass and both gradients of a depthwise convolution with those
 /// of a general convolution.
-fn compare<T: Float>(shape: &Shape) {
+fn compare_convolutions<T: Float>(shape: &Shape) {
     assert!(is_depthwise(shape));
     let [height, width] = shape.out_size().unwrap();
     let (inputs, outputs) = (
@@ -50,8 +50,9 @@ fn compare<T: Float>(shape: &Shape) {
         shape.batch * shape.outputs * height * width,
     );
     let taps = shape.outputs * shape.kernel[0] * shape.kernel[1];
-    let (x, weight): (Vec<T>, Vec<T>) = (numbers(inputs, 1), numbers(taps, 2));
-    let (bias, grad): (Vec<T>, Vec<T>) = (numbers(shape.outputs, 3), numbers(outputs, 4));
+    let (x, weight): (Vec<T>, Vec<T>) = (random_numbers(inputs, 1), random_numbers(taps, 2));
+    let (bias, grad): (Vec<T>, Vec<T>) =
+        (random_numbers(shape.outputs, 3), random_numbers(outputs, 4));
     let room = |count: usize| [vec![T::ONE; count], vec![T::ONE; count]];
     let [mut found, mut wanted] = room(outputs);
     forward(shape, (&x, &weight), Some(&bias), &mut found, 1);
@@ -71,9 +72,9 @@ fn compare<T: Float>(shape: &Shape) {
 proptest! {
     #[test]
     fn a_depthwise_convolution_equals_a_grouped_convolution(shape in shapes()) {
-        on_every_machine(|_| {
-            compare::<f32>(&shape);
-            compare::<f64>(&shape);
+        run_on_every_machine(|_| {
+            compare_convolutions::<f32>(&shape);
+            compare_convolutions::<f64>(&shape);
         });
     }
 }

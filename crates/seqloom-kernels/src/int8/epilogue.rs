@@ -17,7 +17,7 @@ pub(super) struct Int8Epilogue<'a> {
 
 impl Int8Epilogue<'_> {
     /// Returns the epilogue for a range of output values.
-    fn part(self, start: usize, length: usize) -> Self {
+    fn slice(self, start: usize, length: usize) -> Self {
         Self {
             added: self.added.map(|added| &added[start..][..length]),
             ..self
@@ -25,7 +25,7 @@ impl Int8Epilogue<'_> {
     }
 }
 
-type Wide<T> = [T; TILE_COLUMNS];
+type TileRow<T> = [T; TILE_COLUMNS];
 
 /// Converts a tile of integer sums into output values.
 #[vectorized]
@@ -37,27 +37,27 @@ pub(super) fn store_tile<S: Simd>(
     (sums, rows): (&[i32], &[QuantizedRow]),
     out: &mut [f32],
 ) {
-    let columns = Columns::new(packed, column);
+    let columns = TileColumns::new(packed, column);
     let start = row * packed.outputs + column;
     let outs = out[start..].chunks_mut(packed.outputs);
     let sums = sums.chunks(packed.tile.columns).zip(rows);
     for (number, (sums, out)) in sums.zip(outs).enumerate() {
         let start = start + number * packed.outputs;
-        let epilogue = epilogue.part(start, columns.count);
+        let epilogue = epilogue.slice(start, columns.count);
         columns.store_row(simd, epilogue, sums, &mut out[..columns.count]);
     }
 }
 
 /// The parameters of the columns of a tile.
-struct Columns<'a> {
+struct TileColumns<'a> {
     /// The number of columns of the output.
     count: usize,
-    totals: &'a [Wide<i32>],
-    scales: &'a [Wide<f32>],
-    bias: &'a [Wide<f32>],
+    totals: &'a [TileRow<i32>],
+    scales: &'a [TileRow<f32>],
+    bias: &'a [TileRow<f32>],
 }
 
-impl<'a> Columns<'a> {
+impl<'a> TileColumns<'a> {
     #[inline(always)]
     fn new(packed: &PackedWeights<'a>, column: usize) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl<'a> Columns<'a> {
             .as_chunks::<TILE_COLUMNS>();
         let mut more = more.iter();
         for (out, (sums, column)) in wholes.iter_mut().zip(&mut columns) {
-            let mut values = floats(sums, *row, column);
+            let mut values = to_floats(sums, *row, column);
             if epilogue.gelu {
                 gelu(simd, &mut values);
             }
@@ -96,7 +96,7 @@ impl<'a> Columns<'a> {
             *out = values;
         }
         if let Some((sums, column)) = columns.next().filter(|_| !rest.is_empty()) {
-            let mut values = floats(sums, *row, column);
+            let mut values = to_floats(sums, *row, column);
             if epilogue.gelu {
                 gelu(simd, &mut values);
             }
@@ -105,11 +105,15 @@ impl<'a> Columns<'a> {
     }
 }
 
-type Column<'a> = ((&'a Wide<i32>, &'a Wide<f32>), &'a Wide<f32>);
+type Column<'a> = ((&'a TileRow<i32>, &'a TileRow<f32>), &'a TileRow<f32>);
 
 /// Returns the integer sums of one row as floats.
 #[inline(always)]
-fn floats(sums: &Wide<i32>, row: QuantizedRow, ((totals, scales), bias): Column<'_>) -> Wide<f32> {
+fn to_floats(
+    sums: &TileRow<i32>,
+    row: QuantizedRow,
+    ((totals, scales), bias): Column<'_>,
+) -> TileRow<f32> {
     let mut values = [0.0; TILE_COLUMNS];
     for lane in 0..TILE_COLUMNS {
         let sum = sums[lane] - row.zero * totals[lane];
@@ -125,17 +129,17 @@ fn to_float(sum: i32) -> f32 {
 }
 
 #[inline(always)]
-fn gelu<S: Simd>(simd: S, values: &mut Wide<f32>) {
+fn gelu<S: Simd>(simd: S, values: &mut TileRow<f32>) {
     let (vectors, _) = f32::split_mut::<S>(values);
     for vector in vectors {
         let x = Lanes::<S, f32>::new(simd, *vector);
-        *vector = (x * special::normal(x).0).vector;
+        *vector = (x * special::normal_cdf(x).0).vector;
     }
 }
 
 /// Writes the values that are inside `out`, plus the residual if there is one.
 #[cold]
-fn write_row(values: &Wide<f32>, added: &[f32], out: &mut [f32]) {
+fn write_row(values: &TileRow<f32>, added: &[f32], out: &mut [f32]) {
     out.copy_from_slice(&values[..out.len()]);
     for (out, added) in out.iter_mut().zip(added) {
         *out += added;

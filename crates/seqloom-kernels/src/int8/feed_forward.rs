@@ -2,7 +2,7 @@
 
 use super::Int8Layer;
 use super::epilogue::Int8Epilogue;
-use super::linear::multiply;
+use super::linear::multiply_band;
 use super::pack::PackedWeights;
 use super::tile::Int8Tile;
 use crate::Float;
@@ -25,20 +25,20 @@ pub struct Int8FeedForward<'a> {
 impl Int8FeedForward<'_> {
     /// Fills `out` with the outputs for the rows of `x`.
     pub fn apply(&self, x: &[f32], out: &mut [f32], threads: usize) {
-        let (width, tile) = (self.inner.factors.len(), Int8Tile::chosen());
+        let (width, tile) = (self.inner.factors.len(), Int8Tile::current());
         let kept = 2 * width + self.outer.factors.len();
         PackedWeights::pack(tile, self.inner, threads, |inner| {
             PackedWeights::pack(tile, self.outer, threads, |outer| {
                 for_each_band(out, width, kept, threads, |first, out| {
                     let x = &x[first * width..][..out.len()];
-                    self.fill([inner, outer], x, out);
+                    self.fill_band([inner, outer], x, out);
                 });
             });
         });
     }
 
     /// Computes a band of rows through both layers.
-    fn fill(&self, [inner, outer]: [&PackedWeights<'_>; 2], x: &[f32], out: &mut [f32]) {
+    fn fill_band(&self, [inner, outer]: [&PackedWeights<'_>; 2], x: &[f32], out: &mut [f32]) {
         let rows = x.len() / inner.inputs;
         f32::with_scratch(x.len() + rows * (2 + outer.inputs), |scratch| {
             let (normal, rest) = scratch.split_at_mut(x.len());
@@ -49,12 +49,12 @@ impl Int8FeedForward<'_> {
                 gelu: true,
                 added: None,
             };
-            multiply(inner, normal, bends, hidden);
+            multiply_band(inner, normal, bends, hidden);
             let adds = Int8Epilogue {
                 gelu: false,
                 added: Some(x),
             };
-            multiply(outer, hidden, adds, out);
+            multiply_band(outer, hidden, adds, out);
         });
     }
 }

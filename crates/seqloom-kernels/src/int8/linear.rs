@@ -3,10 +3,10 @@
 use super::Int8Layer;
 use super::epilogue::{Int8Epilogue, store_tile};
 use super::pack::PackedWeights;
-use super::quantize::{QuantizedRow, quantize};
+use super::quantize::{QuantizedRow, quantize_rows};
 use super::tile::{Int8Tile, MAX_TILE_SUMS};
-use super::with_words;
-use crate::dense::{Rotation, for_each_band, rotate};
+use super::with_word_buffer;
+use crate::dense::{Rotation, for_each_band, rotate_heads};
 use crate::tuned;
 
 /// Fills `out` with the outputs of the linear layer for the rows of `x`, plus the
@@ -18,7 +18,7 @@ pub fn linear(
     out: &mut [f32],
     threads: usize,
 ) {
-    linear_with_tile(Int8Tile::chosen(), layer, (x, residual), out, threads);
+    linear_with_tile(Int8Tile::current(), layer, (x, residual), out, threads);
 }
 
 /// Fills `out` with the outputs of the linear layer, computed by the given tile kernel.
@@ -29,13 +29,13 @@ pub(super) fn linear_with_tile(
     out: &mut [f32],
     threads: usize,
 ) {
-    over_bands(tile, layer, out, threads, |packed, first, out| {
+    run_bands(tile, layer, out, threads, |packed, first, out| {
         let start = first * packed.outputs;
         let epilogue = Int8Epilogue {
             gelu: false,
             added: residual.map(|residual| &residual[start..][..out.len()]),
         };
-        multiply(packed, &x[first * packed.inputs..], epilogue, out);
+        multiply_band(packed, &x[first * packed.inputs..], epilogue, out);
     });
 }
 
@@ -48,26 +48,26 @@ pub fn linear_then_rotate(
     out: &mut [f32],
     threads: usize,
 ) {
-    over_bands(
-        Int8Tile::chosen(),
+    run_bands(
+        Int8Tile::current(),
         layer,
         out,
         threads,
         |packed, first, out| {
-            multiply(
+            multiply_band(
                 packed,
                 &x[first * packed.inputs..],
                 Int8Epilogue::default(),
                 out,
             );
-            rotate(rotation.starting_at_row(first), packed.outputs, out);
+            rotate_heads(rotation.starting_at_row(first), packed.outputs, out);
         },
     );
 }
 
 /// Packs the weights, and calls `work` for each band of rows with the index of its
 /// first row.
-fn over_bands(
+fn run_bands(
     tile: Int8Tile,
     layer: Int8Layer<'_>,
     out: &mut [f32],
@@ -86,18 +86,18 @@ fn over_bands(
 }
 
 /// Fills a band of output rows, on one thread.
-pub(super) fn multiply(
+pub(super) fn multiply_band(
     packed: &PackedWeights<'_>,
     x: &[f32],
     epilogue: Int8Epilogue<'_>,
     out: &mut [f32],
 ) {
     let tile = packed.tile;
-    let length = tile.words(packed.inputs);
+    let length = tile.tile_words(packed.inputs);
     let mut rows = [QuantizedRow::default(); tuned::DENSE_MAX_BAND_ROWS];
     let rows = &mut rows[..out.len() / packed.outputs];
-    with_words(rows.len().div_ceil(tile.rows) * length, |words| {
-        quantize(packed, x, rows, words);
+    with_word_buffer(rows.len().div_ceil(tile.rows) * length, |words| {
+        quantize_rows(packed, x, rows, words);
         let mut sums = [0; MAX_TILE_SUMS];
         let sums = &mut sums[..tile.rows * tile.columns];
         for (number, panel) in packed.panels().enumerate() {

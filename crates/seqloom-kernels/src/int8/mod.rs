@@ -45,7 +45,7 @@ pub struct Int8Layer<'a> {
 pub const MAX_INPUTS: usize = 1 << 16;
 
 /// Calls `work` with uninitialised scratch memory of this thread, as 32-bit words.
-fn with_words<R>(length: usize, work: impl FnOnce(&mut [u32]) -> R) -> R {
+fn with_word_buffer<R>(length: usize, work: impl FnOnce(&mut [u32]) -> R) -> R {
     thread_local! {
         static SCRATCH: ScratchBuffers<u32> = const { ScratchBuffers::new() };
     }

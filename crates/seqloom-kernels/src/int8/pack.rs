@@ -3,7 +3,7 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::{Int8Layer, tile::Int8Tile, with_words};
+use super::{Int8Layer, tile::Int8Tile, with_word_buffer};
 use crate::{machine::dispatch, parallel};
 
 /// Packed weights, and three parameters for each column, padded to the end of the last
@@ -33,8 +33,8 @@ impl PackedWeights<'_> {
         work: impl FnOnce(&PackedWeights<'_>) -> R,
     ) -> R {
         let columns = layer.scales.len().next_multiple_of(tile.columns);
-        let steps = tile.steps(layer.factors.len());
-        with_words(columns * (steps + 3), |scratch| {
+        let steps = tile.word_count(layer.factors.len());
+        with_word_buffer(columns * (steps + 3), |scratch| {
             let (words, rest) = scratch.split_at_mut(columns * steps);
             let (totals, rest) = rest.split_at_mut(columns);
             let (scales, added) = bytemuck::cast_slice_mut(rest).split_at_mut(columns);
@@ -58,7 +58,7 @@ impl PackedWeights<'_> {
     /// Returns the 32-bit words of each panel of weights. Words are ordered by their
     /// position along the inputs.
     pub(super) fn panels(&self) -> impl Iterator<Item = &[u32]> {
-        let panel = self.tile.steps(self.inputs) * self.tile.columns;
+        let panel = self.tile.word_count(self.inputs) * self.tile.columns;
         let count = self.scales.len() / self.tile.columns;
         (0..count).map(move |number| &self.words[number * panel..][..panel])
     }
@@ -79,11 +79,11 @@ fn pack_panels(
     threads: usize,
 ) {
     let (columns, inputs) = (tile.columns, layer.factors.len());
-    let panel = tile.steps(inputs) * columns;
+    let panel = tile.word_count(inputs) * columns;
     if panel == 0 {
         return totals.fill(0);
     }
-    parallel::chunk_pairs(
+    parallel::fill_pairs(
         (words, totals),
         (panel, columns),
         threads,

@@ -17,7 +17,7 @@ pub(super) struct QuantizedRow {
 /// Quantizes rows, and writes the results as the words of a tile. The words after the
 /// end of a row are not cleared, because the weights for these words are 0.
 #[vectorized]
-pub(super) fn quantize<S: Simd>(
+pub(super) fn quantize_rows<S: Simd>(
     _simd: S,
     packed: &PackedWeights<'_>,
     x: &[f32],
@@ -26,7 +26,7 @@ pub(super) fn quantize<S: Simd>(
 ) {
     let (tile, factors) = (packed.tile, packed.factors);
     let inputs = factors.len();
-    let tiles = words.chunks_mut(tile.words(inputs));
+    let tiles = words.chunks_mut(tile.tile_words(inputs));
     for (first, (rows, words)) in rows.chunks_mut(tile.rows).zip(tiles).enumerate() {
         let x = &x[first * tile.rows * inputs..];
         for (number, row) in rows.iter_mut().enumerate() {
@@ -68,11 +68,11 @@ impl Rounding {
         let scale = high / QUANTIZATION_STEPS - low / QUANTIZATION_STEPS;
         let inverse = scale.recip();
         if !scale.is_finite() {
-            return Self::zero(f32::NAN);
+            return Self::zero_row(f32::NAN);
         }
         // If the scale has no finite inverse, all values are 0 or extremely small.
         if !inverse.is_finite() {
-            return Self::zero(0.0);
+            return Self::zero_row(0.0);
         }
         let zero = INTEGER_OFFSET - low * inverse;
         let row = QuantizedRow {
@@ -84,7 +84,7 @@ impl Rounding {
 
     /// Returns the parameters of a row of zeros, with the given scale.
     #[inline(always)]
-    fn zero(scale: f32) -> Self {
+    fn zero_row(scale: f32) -> Self {
         let row = QuantizedRow { scale, zero: 0 };
         Self {
             row,
@@ -95,7 +95,7 @@ impl Rounding {
 
     /// Returns the quantized value q: the lowest eight bits of the rounded float.
     #[inline(always)]
-    fn byte(&self, x: f32, factor: f32) -> u8 {
+    fn quantize_value(&self, x: f32, factor: f32) -> u8 {
         let [byte, ..] = (x * factor * self.inverse + self.zero)
             .to_bits()
             .to_le_bytes();
@@ -115,7 +115,7 @@ impl Rounding {
         for ((x, factors), words) in inputs.zip(chunks) {
             let numbers: &mut [T] = bytemuck::cast_slice_mut(&mut words[..CHUNK_WORDS]);
             for ((number, &x), &factor) in numbers.iter_mut().zip(x).zip(factors) {
-                *number = T::from(self.byte(x, factor));
+                *number = T::from(self.quantize_value(x, factor));
             }
         }
     }

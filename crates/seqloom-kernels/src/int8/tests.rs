@@ -4,13 +4,13 @@ use super::linear::linear_with_tile;
 use super::tile::{self, Int8Tile};
 use super::*;
 use crate::dense::Rotation;
-use crate::machine::tests::on_every_machine;
+use crate::machine::tests::run_on_every_machine;
 use crate::norm::{self, NormRule};
-use crate::product::tests::numbers;
+use crate::product::tests::random_numbers;
 use crate::{activation, dense};
 
 /// Returns the tiles that this machine supports.
-fn tiles() -> Vec<Int8Tile> {
+fn supported_tiles() -> Vec<Int8Tile> {
     #[cfg(target_arch = "x86_64")]
     let supported_tiles = x86::supported_tiles().into_iter().flatten();
     #[cfg(not(target_arch = "x86_64"))]
@@ -19,24 +19,26 @@ fn tiles() -> Vec<Int8Tile> {
 }
 
 /// The arrays of a layer.
-struct Arrays {
+struct LayerArrays {
     weight: Vec<i8>,
     scales: Vec<f32>,
     factors: Vec<f32>,
     bias: Vec<f32>,
 }
 
-impl Arrays {
+impl LayerArrays {
     fn new(outputs: usize, inputs: usize, seed: u32) -> Self {
         #[expect(clippy::cast_possible_truncation, reason = "values are -128 to 127")]
         let whole = |value: f64| (value * 128.0).floor() as i8;
-        let weight = numbers(outputs * inputs, seed).into_iter().map(whole);
-        let factors = numbers(inputs, seed + 2).into_iter();
+        let weight = random_numbers(outputs * inputs, seed)
+            .into_iter()
+            .map(whole);
+        let factors = random_numbers(inputs, seed + 2).into_iter();
         Self {
             weight: weight.collect(),
-            scales: numbers(outputs, seed + 1),
+            scales: random_numbers(outputs, seed + 1),
             factors: factors.map(|factor: f32| factor.abs() + 0.1).collect(),
-            bias: numbers(outputs, seed + 3),
+            bias: random_numbers(outputs, seed + 3),
         }
     }
 
@@ -52,7 +54,7 @@ impl Arrays {
 
 /// Returns the quantized values of a row and their scale, computed with scalar
 /// arithmetic.
-fn quantized(row: &[f32], factors: &[f32]) -> (Vec<i64>, f32) {
+fn quantize_reference(row: &[f32], factors: &[f32]) -> (Vec<i64>, f32) {
     let x: Vec<f32> = row.iter().zip(factors).map(|(x, f)| x * f).collect();
     let high = x.iter().copied().fold(0.0, f32::max);
     let low = x.iter().copied().fold(0.0, f32::min);
@@ -69,9 +71,11 @@ fn quantized(row: &[f32], factors: &[f32]) -> (Vec<i64>, f32) {
 }
 
 /// Returns the output of a layer, computed with 64-bit sums.
-fn reference(layer: Int8Layer<'_>, x: &[f32]) -> Vec<f32> {
+fn reference_output(layer: Int8Layer<'_>, x: &[f32]) -> Vec<f32> {
     let inputs = layer.factors.len();
-    let rows = x.chunks(inputs).map(|row| quantized(row, layer.factors));
+    let rows = x
+        .chunks(inputs)
+        .map(|row| quantize_reference(row, layer.factors));
     let row = |(x, scale): (Vec<i64>, f32)| -> Vec<f32> {
         let columns = layer.weight.chunks(inputs).zip(layer.scales);
         let number = |((column, factor), bias): ((&[i8], &f32), &f32)| {
@@ -85,7 +89,7 @@ fn reference(layer: Int8Layer<'_>, x: &[f32]) -> Vec<f32> {
     rows.flat_map(row).collect()
 }
 
-fn bits(numbers: &[f32]) -> Vec<u32> {
+fn float_bits(numbers: &[f32]) -> Vec<u32> {
     numbers.iter().map(|number| number.to_bits()).collect()
 }
 
@@ -96,17 +100,17 @@ proptest! {
     fn every_instruction_set_matches_integer_sums(
         rows in 1_usize..40, inputs in 1_usize..150, outputs in 1_usize..80, power in -3..3,
     ) {
-        let arrays = Arrays::new(outputs, inputs, 3);
-        let mut x = numbers::<f32>(rows * inputs, 1);
+        let arrays = LayerArrays::new(outputs, inputs, 3);
+        let mut x = random_numbers::<f32>(rows * inputs, 1);
         for x in &mut x {
             *x = (*x + 0.3) * 10_f32.powi(power);
         }
-        let expected = bits(&reference(arrays.layer(), &x));
-        for tile in tiles() {
-            on_every_machine(|_| {
+        let expected = float_bits(&reference_output(arrays.layer(), &x));
+        for tile in supported_tiles() {
+            run_on_every_machine(|_| {
                 let mut out = vec![f32::NAN; rows * outputs];
                 linear_with_tile(tile, arrays.layer(), (&x, None), &mut out, 1);
-                assert_eq!(bits(&out), expected, "{tile:?}");
+                assert_eq!(float_bits(&out), expected, "{tile:?}");
             });
         }
     }
@@ -123,31 +127,34 @@ fn the_largest_sums_do_not_overflow() {
         factors: &x,
         bias: Some(&[0.0]),
     };
-    for tile in tiles() {
+    for tile in supported_tiles() {
         for x in [&x, &mixed] {
             let mut out = [0.0];
             linear_with_tile(tile, layer, (x, None), &mut out, 1);
-            assert_eq!(bits(&out), bits(&reference(layer, x)));
+            assert_eq!(float_bits(&out), float_bits(&reference_output(layer, x)));
         }
     }
 }
 
 #[test]
 fn a_row_with_nan_or_infinity_gives_nan_in_that_row_only() {
-    let arrays = Arrays::new(5, 3, 3);
+    let arrays = LayerArrays::new(5, 3, 3);
     for bad in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let x = [1.0, 2.0, -3.0, 0.5, bad, 4.0, 1.0, 2.0, -3.0];
         let mut out = [0.0; 15];
         linear(arrays.layer(), &x, None, &mut out, 1);
         assert!(out[5..10].iter().all(|number| number.is_nan()));
-        assert_eq!(bits(&out[..5]), bits(&reference(arrays.layer(), &x[..3])));
-        assert_eq!(bits(&out[..5]), bits(&out[10..]));
+        assert_eq!(
+            float_bits(&out[..5]),
+            float_bits(&reference_output(arrays.layer(), &x[..3]))
+        );
+        assert_eq!(float_bits(&out[..5]), float_bits(&out[10..]));
     }
 }
 
 #[test]
 fn rows_of_zeros_or_tiny_values_give_the_bias() {
-    let arrays = Arrays::new(3, 2, 3);
+    let arrays = LayerArrays::new(3, 2, 3);
     let mut out = [0.0; 6];
     linear(
         arrays.layer(),
@@ -156,7 +163,7 @@ fn rows_of_zeros_or_tiny_values_give_the_bias() {
         &mut out,
         1,
     );
-    assert_eq!(bits(&out), bits(&arrays.bias.repeat(2)));
+    assert_eq!(float_bits(&out), float_bits(&arrays.bias.repeat(2)));
 }
 
 #[test]
@@ -177,32 +184,44 @@ fn the_largest_floats_are_quantized() {
 fn residual_and_rotation_match_the_float_layers() {
     let (rows, half, heads) = (50, 3, 4);
     let outputs = 3 * half * heads;
-    let arrays = Arrays::new(outputs, 20, 1);
-    let (x, residual) = (numbers(rows * 20, 7), numbers::<f32>(rows * outputs, 8));
-    let (cosines, sines) = (&numbers(rows * half, 9)[..], &numbers(rows * half, 10)[..]);
+    let arrays = LayerArrays::new(outputs, 20, 1);
+    let (x, residual) = (
+        random_numbers(rows * 20, 7),
+        random_numbers::<f32>(rows * outputs, 8),
+    );
+    let (cosines, sines) = (
+        &random_numbers(rows * half, 9)[..],
+        &random_numbers(rows * half, 10)[..],
+    );
     let rotation = Rotation {
         cosines,
         sines,
         half,
         heads,
     };
-    on_every_machine(|_| {
-        let expected = reference(arrays.layer(), &x);
+    run_on_every_machine(|_| {
+        let expected = reference_output(arrays.layer(), &x);
         let mut out = vec![0.0; rows * outputs];
         linear(arrays.layer(), &x, Some(&residual), &mut out, 1);
         let sums: Vec<f32> = expected.iter().zip(&residual).map(|(a, b)| a + b).collect();
-        assert_eq!(bits(&out), bits(&sums));
+        assert_eq!(float_bits(&out), float_bits(&sums));
         linear_then_rotate(arrays.layer(), rotation, &x, &mut out, 1);
         let mut turned = expected;
-        dense::rotate(rotation, outputs, &mut turned);
-        assert_eq!(bits(&out), bits(&turned));
+        dense::rotate_heads(rotation, outputs, &mut turned);
+        assert_eq!(float_bits(&out), float_bits(&turned));
     });
 }
 
 /// Calls `test` with a feed-forward block.
 fn with_feed_forward(test: impl FnOnce(Int8FeedForward<'_>)) {
-    let (inner, outer) = (Arrays::new(HIDDEN, WIDTH, 1), Arrays::new(WIDTH, HIDDEN, 5));
-    let (weight, bias) = (numbers::<f32>(WIDTH, 9), numbers::<f32>(WIDTH, 10));
+    let (inner, outer) = (
+        LayerArrays::new(HIDDEN, WIDTH, 1),
+        LayerArrays::new(WIDTH, HIDDEN, 5),
+    );
+    let (weight, bias) = (
+        random_numbers::<f32>(WIDTH, 9),
+        random_numbers::<f32>(WIDTH, 10),
+    );
     test(Int8FeedForward {
         norm: NormRule {
             weight: &weight,
@@ -220,21 +239,21 @@ const HIDDEN: usize = 130;
 #[test]
 fn a_feed_forward_block_equals_its_layers_in_sequence() {
     with_feed_forward(|part| {
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             for rows in [1, 7, 300] {
-                let x = numbers::<f32>(rows * WIDTH, 11);
+                let x = random_numbers::<f32>(rows * WIDTH, 11);
                 let mut normal = vec![0.0; x.len()];
                 let mut moments = vec![0.0; 2 * rows];
                 let (means, inverses) = moments.split_at_mut(rows);
                 norm::normalise(part.norm, &x, [&mut normal, means, inverses], 1);
-                let hidden = reference(part.inner, &normal);
+                let hidden = reference_output(part.inner, &normal);
                 let mut bent = hidden.clone();
                 activation::gelu(&hidden, &mut bent, 1);
-                let mut expected = reference(part.outer, &bent);
+                let mut expected = reference_output(part.outer, &bent);
                 expected.iter_mut().zip(&x).for_each(|(out, x)| *out += x);
                 let mut out = vec![0.0; x.len()];
                 part.apply(&x, &mut out, 1);
-                assert_eq!(bits(&out), bits(&expected));
+                assert_eq!(float_bits(&out), float_bits(&expected));
             }
         });
     });
@@ -243,7 +262,7 @@ fn a_feed_forward_block_equals_its_layers_in_sequence() {
 #[test]
 fn results_do_not_depend_on_threads_or_other_rows() {
     with_feed_forward(|part| {
-        let x = numbers::<f32>(500 * WIDTH, 12);
+        let x = random_numbers::<f32>(500 * WIDTH, 12);
         let mut together = vec![0.0; x.len()];
         part.apply(&x, &mut together, 1);
         for threads in 2..4 {
@@ -251,12 +270,12 @@ fn results_do_not_depend_on_threads_or_other_rows() {
             let mut out = vec![0.0; x.len()];
             let pool = pool.build().unwrap();
             pool.install(|| part.apply(&x, &mut out, threads));
-            assert_eq!(bits(&out), bits(&together));
+            assert_eq!(float_bits(&out), float_bits(&together));
         }
         for (row, expected) in x.chunks(WIDTH).zip(together.chunks(WIDTH)) {
             let mut alone = vec![0.0; WIDTH];
             part.apply(row, &mut alone, 1);
-            assert_eq!(bits(&alone), bits(expected));
+            assert_eq!(float_bits(&alone), float_bits(expected));
         }
     });
 }
@@ -272,6 +291,6 @@ fn a_layer_without_inputs_gives_the_bias_and_one_without_rows_is_empty() {
     };
     let mut out = [0.0; 6];
     linear(layer, &[], None, &mut out, 1);
-    assert_eq!(bits(&out), bits(&bias.repeat(2)));
+    assert_eq!(float_bits(&out), float_bits(&bias.repeat(2)));
     linear(layer, &[], None, &mut [], 1);
 }

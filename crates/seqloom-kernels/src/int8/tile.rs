@@ -34,7 +34,7 @@ static CHOSEN_TILE: LazyLock<Int8Tile> = LazyLock::new(Int8Tile::best_supported)
 impl Int8Tile {
     /// Returns the tile kernel for the instruction set that [`seqloom_core::simd`]
     /// chose.
-    pub(super) fn chosen() -> Self {
+    pub(super) fn current() -> Self {
         *CHOSEN_TILE
     }
 
@@ -55,14 +55,14 @@ impl Int8Tile {
     }
 
     /// Returns the number of words for `numbers` values of a row or column.
-    pub(super) fn steps(&self, numbers: usize) -> usize {
+    pub(super) fn word_count(&self, numbers: usize) -> usize {
         numbers.div_ceil(self.group)
     }
 
     /// Returns the number of words for the rows of a tile that have `numbers` values
     /// each.
-    pub(super) fn words(&self, numbers: usize) -> usize {
-        self.steps(numbers)
+    pub(super) fn tile_words(&self, numbers: usize) -> usize {
+        self.word_count(numbers)
             .next_multiple_of(CHUNK_WORDS)
             .max(CHUNK_WORDS)
             * self.rows
@@ -95,15 +95,15 @@ fn sum_portably(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
 /// sums.
 #[inline(always)]
 fn add_products(x: u32, weights: &[u32; TILE_COLUMNS], sums: &mut [i32; TILE_COLUMNS]) {
-    let (low, high) = halves(x);
+    let (low, high) = split_halves(x);
     for (sum, &weight) in sums.iter_mut().zip(weights) {
-        let weight = halves(weight);
+        let weight = split_halves(weight);
         *sum += low * weight.0 + high * weight.1;
     }
 }
 
 #[inline(always)]
-fn halves(word: u32) -> (i32, i32) {
+fn split_halves(word: u32) -> (i32, i32) {
     let word = word.cast_signed();
     (word << 16 >> 16, word >> 16)
 }

@@ -23,7 +23,7 @@ pub(super) fn supported_tiles() -> [Option<Int8Tile>; 4] {
 }
 
 /// Defines a tile kernel for `$rows` rows by two registers of columns.
-macro_rules! tile {
+macro_rules! define_tile {
     (
         $(#[$doc:meta])*
         $name:ident = $features:literal, $rows:literal, $group:literal,
@@ -80,7 +80,7 @@ macro_rules! tile {
     };
 }
 
-tile! {
+define_tile! {
     /// The tile kernel with four 8-bit products per instruction and lane, in 512-bit
     /// registers.
     AVX512_VNNI = "avx512f,avx512bw,avx512vnni", 12, 4,
@@ -88,7 +88,7 @@ tile! {
     |total, x, weight| _mm512_dpbusd_epi32(total, x, weight)
 }
 
-tile! {
+define_tile! {
     /// The tile kernel with two 16-bit products per instruction and lane, in 512-bit
     /// registers.
     AVX512 = "avx512f,avx512bw", 12, 2,
@@ -96,7 +96,7 @@ tile! {
     |total, x, weight| _mm512_add_epi32(total, _mm512_madd_epi16(x, weight))
 }
 
-tile! {
+define_tile! {
     /// The tile kernel with four 8-bit products per instruction and lane, in 256-bit
     /// registers.
     AVX_VNNI = "avx2,avxvnni", 6, 4,
@@ -104,7 +104,7 @@ tile! {
     |total, x, weight| _mm256_dpbusd_avx_epi32(total, x, weight)
 }
 
-tile! {
+define_tile! {
     /// The tile kernel with two 16-bit products per instruction and lane, in 256-bit
     /// registers. The instruction for 8-bit products is not used, because its sums
     /// saturate at 16 bits.

@@ -5,8 +5,7 @@
 //! Examples are a layer with few outputs and, transposed, a small batch with large
 //! weights.
 
-use std::marker::PhantomData;
-use std::ops::Range;
+use std::{marker::PhantomData, ops::Range};
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
@@ -21,7 +20,7 @@ use crate::{Float, machine, parallel, tuned};
 
 /// Fills `out` (left rows, right columns) if one matrix can be read in place. Returns
 /// `out` if neither matrix can be read in place.
-pub(super) fn fill<'a, T: Float>(
+pub(super) fn fill_directly<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
     mut out: MatrixMut<'a, T>,
@@ -32,7 +31,7 @@ pub(super) fn fill<'a, T: Float>(
         DirectProduct::<_, _, T, true>::new(left, right).fill(&mut out, epilogue, threads);
         return None;
     }
-    if left.line(0).is_none() || right.count() > tuned::DIRECT_MAX_RIGHT_LINES {
+    if left.line(0).is_none() || right.line_count() > tuned::DIRECT_MAX_RIGHT_LINES {
         return Some(out);
     }
     DirectProduct::<_, _, T, false>::new(right, left).fill(&mut out, epilogue, threads);
@@ -42,7 +41,8 @@ pub(super) fn fill<'a, T: Float>(
 /// Returns true if the left matrix is small enough to be packed while the right matrix
 /// is read in place.
 fn should_pack_left<T>(left: &impl Lines<T>, right: &impl Lines<T>) -> bool {
-    let are_few = left.count() <= tuned::DIRECT_MAX_LEFT_LINES && right.count() >= 2 * left.count();
+    let are_few = left.line_count() <= tuned::DIRECT_MAX_LEFT_LINES
+        && right.line_count() >= 2 * left.line_count();
     are_few && left.k() >= tuned::DIRECT_MIN_TRANSPOSED_K && right.line(0).is_some()
 }
 
@@ -62,7 +62,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         Self {
             packed,
             read,
-            panels: PackedPanels::new::<T>(packed.count()),
+            panels: PackedPanels::new::<T>(packed.line_count()),
             of: PhantomData,
         }
     }
@@ -72,7 +72,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         T::with_scratch(lines * self.read.k(), |packed| {
             self.pack(packed, threads);
             let pieces = split_output::<_, TRANSPOSED>(out, threads);
-            parallel::for_each(pieces, threads, |piece| {
+            parallel::run_tasks(pieces, threads, |piece| {
                 self.fill_piece(piece, packed, epilogue);
             });
         });
@@ -88,13 +88,13 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
     ) {
         let lines = self.panels.count * self.panels.width;
         let first = if TRANSPOSED { column } else { row };
-        for k in self.blocks() {
+        for k in self.k_blocks() {
             add_block(DirectBlock::<_, T, TRANSPOSED> {
                 panels: self.panels,
                 packed: &packed[k.start * lines..k.end * lines],
                 read: self.read,
                 first,
-                epilogue: epilogue.part(column, k.start == 0),
+                epilogue: epilogue.for_columns(column, k.start == 0),
                 k,
                 out: out.reborrow(),
             });
@@ -104,10 +104,10 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
     /// Packs the smaller matrix, one block of the inner axis at a time.
     fn pack(&self, out: &mut [T], threads: usize) {
         let PackedPanels { count, width } = self.panels;
-        for k in self.blocks() {
+        for k in self.k_blocks() {
             let block = &mut out[k.start * count * width..k.end * count * width];
             let size = if threads <= 1 { count } else { 1 } * width * k.len();
-            parallel::chunks(block, size, threads, |number, out| {
+            parallel::fill_chunks(block, size, threads, |number, out| {
                 self.packed
                     .pack_panels(number * width, k.clone(), width, out);
             });
@@ -116,7 +116,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
 
     /// Returns the blocks into which the inner axis is split. The packed panels of a
     /// block fit in an L2 cache.
-    fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<A, B, T, TRANSPOSED> {
+    fn k_blocks(&self) -> impl Iterator<Item = Range<usize>> + use<A, B, T, TRANSPOSED> {
         let longest = tuned::DIRECT_BLOCK_VALUES / (self.panels.count * self.panels.width).max(1);
         let longest = longest.clamp(tuned::DIRECT_MIN_BLOCK_K, tuned::DIRECT_MAX_BLOCK_K);
         let k = self.read.k();
@@ -191,11 +191,11 @@ fn add_block<S: Simd, T: Float, B: Lines<T>, const TRANSPOSED: bool>(
 ) {
     let registers = block.panels.width / Lanes::<S, T>::COUNT;
     match (machine::has_many_registers::<S>(), registers) {
-        (_, 1) => block.tiles::<S, 8, 1>(simd),
-        (true, 2) => block.tiles::<S, 8, 2>(simd),
-        (true, 3) => block.tiles::<S, 8, 3>(simd),
-        (true, _) => block.tiles::<S, 6, 4>(simd),
-        (false, _) => block.tiles::<S, 6, 2>(simd),
+        (_, 1) => block.compute_tiles::<S, 8, 1>(simd),
+        (true, 2) => block.compute_tiles::<S, 8, 2>(simd),
+        (true, 3) => block.compute_tiles::<S, 8, 3>(simd),
+        (true, _) => block.compute_tiles::<S, 6, 4>(simd),
+        (false, _) => block.compute_tiles::<S, 6, 2>(simd),
     }
 }
 
@@ -204,10 +204,10 @@ const MAX_TILE: usize = 8 * 4 * 16;
 
 impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T, TRANSPOSED> {
     #[inline(always)]
-    fn tiles<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
+    fn compute_tiles<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
         let mut numbers = [[T::ZERO; MAX_TILE]; 2];
         let panel = (self.panels.width * self.k.len()).max(1);
-        for line in (0..self.count()).step_by(R) {
+        for line in (0..self.line_count()).step_by(R) {
             let Some(lines) = self.lines::<R>(line) else {
                 return;
             };
@@ -226,7 +226,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
 
     /// Returns the number of output rows or, if transposed, of output columns.
     #[inline(always)]
-    fn count(&self) -> usize {
+    fn line_count(&self) -> usize {
         if TRANSPOSED {
             self.out.columns_count()
         } else {
@@ -238,7 +238,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
     /// rows, the last row is repeated.
     #[inline(always)]
     fn lines<const R: usize>(&self, line: usize) -> Option<[&'a [T]; R]> {
-        let last = self.count() - 1;
+        let last = self.line_count() - 1;
         let mut lines = [&[][..]; R];
         for (number, cut) in lines.iter_mut().enumerate() {
             let whole = self.read.line(self.first + (line + number).min(last))?;
@@ -296,7 +296,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         let rows = packed..self.out.rows_count();
         for (row, sums) in rows.zip(transposed[..width * lines].chunks_exact(lines)) {
             let out = &mut self.out.row(row)[..line + count];
-            self.epilogue.store(simd, line, sums, out);
+            self.epilogue.store_sums(simd, line, sums, out);
         }
     }
 }

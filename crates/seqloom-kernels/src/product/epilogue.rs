@@ -38,7 +38,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
     /// Returns the epilogue for the columns from `start`. If `is_first` is true, the
     /// epilogue includes the bias; if `is_first` is false, the epilogue adds the sums
     /// to the output.
-    pub(super) fn part(self, start: usize, is_first: bool) -> Self {
+    pub(super) fn for_columns(self, start: usize, is_first: bool) -> Self {
         Self {
             adds: self.adds || !is_first,
             bias: self.bias.filter(|_| is_first).map(|bias| &bias[start..]),
@@ -47,7 +47,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
     }
 
     /// Applies the epilogue to an output without products, as if all sums were 0.
-    pub(super) fn fill(self, out: &mut MatrixMut<'_, T>) {
+    pub(super) fn fill_empty(self, out: &mut MatrixMut<'_, T>) {
         for row in 0..out.rows_count() {
             let row = out.row(row);
             if !self.adds {
@@ -62,7 +62,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
 
     /// Applies the epilogue to one sum of an output column.
     #[inline(always)]
-    pub(super) fn store_one(self, column: usize, sum: T, out: &mut T) {
+    pub(super) fn store_sum(self, column: usize, sum: T, out: &mut T) {
         let term = match self.bias {
             _ if self.adds => *out,
             Some(bias) => bias[column],
@@ -87,8 +87,8 @@ impl<'a, T: Float> Epilogue<'a, T> {
             let (out, _) = T::split_mut::<S>(out);
             for v in 0..V {
                 let term = match bias {
-                    _ if self.adds => factor.with(out[v]),
-                    Some(bias) => factor.with(T::split::<S>(bias).0[v]),
+                    _ if self.adds => factor.with_vector(out[v]),
+                    Some(bias) => factor.with_vector(T::split::<S>(bias).0[v]),
                     None => factor.like(T::ZERO),
                 };
                 out[v] = sums[v].mul_add(factor, term).vector;
@@ -119,7 +119,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
     /// Applies the epilogue to some sums, and writes the results to an output row from
     /// `column`, as far as the row extends.
     #[inline(always)]
-    pub(super) fn store<S: Simd>(self, simd: S, column: usize, sums: &[T], row: &mut [T]) {
+    pub(super) fn store_sums<S: Simd>(self, simd: S, column: usize, sums: &[T], row: &mut [T]) {
         let lanes = Lanes::<S, T>::COUNT;
         let count = row.len() - column;
         let zero = Lanes::splat(simd, T::ZERO);

@@ -7,15 +7,15 @@
 use seqloom_macros::compiled_once;
 use std::ops::Range;
 
-use super::kernel::{Tiles, l1_panels, take_tiles};
+use super::kernel::{Tiles, l1_panel_count, take_tiles};
 use super::rows::OutputRows;
-use super::{Epilogue, Lines, Matrix, Panels, direct, k_blocks, narrow};
+use super::{Epilogue, Lines, Matrix, PanelSizes, direct, k_blocks, narrow};
 use crate::{Float, Instances, matrix::MatrixMut, parallel, tuned};
 
 /// Multiplies each left matrix with its right matrix. Fills `out` (pairs, left rows,
 /// right columns) with the products plus `bias`.
 #[compiled_once]
-pub fn products<T: Float>(
+pub fn multiply_pairs<T: Float>(
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,
     bias: Option<&[T]>,
@@ -31,15 +31,15 @@ pub fn products<T: Float>(
     } else {
         (1, threads)
     };
-    parallel::chunks(out, rows * columns, between, |number, out| {
-        let (left, right) = (left.nth(number), right.nth(number));
+    parallel::fill_chunks(out, rows * columns, between, |number, out| {
+        let (left, right) = (left.nth_matrix(number), right.nth_matrix(number));
         let out = MatrixMut::new(out, rows, columns, columns);
-        fill(&left, &right, out, epilogue, within);
+        fill_product(&left, &right, out, epilogue, within);
     });
 }
 
 /// Multiplies one pair of matrices of any types that implement [`Lines`].
-pub(crate) fn fill<T: Float>(
+pub(crate) fn fill_product<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
     mut out: MatrixMut<'_, T>,
@@ -47,15 +47,15 @@ pub(crate) fn fill<T: Float>(
     threads: usize,
 ) {
     if left.k() == 0 || out.rows_count() == 0 || out.columns_count() == 0 {
-        return epilogue.fill(&mut out);
+        return epilogue.fill_empty(&mut out);
     }
     let Some(out) = narrow::fill_narrow(left, right, out, epilogue, threads)
-        .and_then(|out| direct::fill(left, right, out, epilogue, threads))
+        .and_then(|out| direct::fill_directly(left, right, out, epilogue, threads))
     else {
         return;
     };
-    let panels = Panels::for_type::<T>();
-    parallel::for_each(
+    let panels = PanelSizes::for_type::<T>();
+    parallel::run_tasks(
         split_output(out, &panels, threads),
         threads,
         |(row, column, out)| {
@@ -76,7 +76,7 @@ pub(crate) fn fill<T: Float>(
 /// columns of its block.
 fn split_output<'a, T: Float>(
     out: MatrixMut<'a, T>,
-    panels: &Panels,
+    panels: &PanelSizes,
     threads: usize,
 ) -> Vec<(usize, usize, MatrixMut<'a, T>)> {
     let (rows, columns) = (out.rows_count(), out.columns_count());
@@ -99,7 +99,7 @@ struct OutputPiece<'a, A, B, T> {
     left: &'a A,
     right: &'a B,
     epilogue: Epilogue<'a, T>,
-    panels: Panels,
+    panels: PanelSizes,
     row: usize,
     column: usize,
 }
@@ -110,14 +110,14 @@ impl<T: Float, A: Lines<T>, B: Lines<T>> OutputPiece<'_, A, B, T> {
             let mut out = out.columns(columns.clone());
             for k in k_blocks(self.left.k()) {
                 let column = self.column + columns.start;
-                KBlock::new(self, column, k, &out).add(&mut out);
+                InnerBlock::new(self, column, k, &out).add_products(&mut out);
             }
         }
     }
 }
 
 /// A block of the inner axis, for a range of columns of an output block.
-struct KBlock<'a, A, B, T> {
+struct InnerBlock<'a, A, B, T> {
     piece: &'a OutputPiece<'a, A, B, T>,
     /// The index of the first output column.
     column: usize,
@@ -130,7 +130,7 @@ struct KBlock<'a, A, B, T> {
     keeps: bool,
 }
 
-impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
+impl<'a, T: Float, A: Lines<T>, B: Lines<T>> InnerBlock<'a, A, B, T> {
     fn new(
         piece: &'a OutputPiece<'a, A, B, T>,
         column: usize,
@@ -145,13 +145,13 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
             column,
             k,
             band: rows.div_ceil(bands).next_multiple_of(piece.panels.left),
-            group: l1_panels(panel).max(tuned::MIN_GROUP_PANELS) * piece.panels.right,
+            group: l1_panel_count(panel).max(tuned::MIN_GROUP_PANELS) * piece.panels.right,
             keeps: bands > 1,
         }
     }
 
     /// Adds the products of this block to the output.
-    fn add(&self, out: &mut MatrixMut<'_, T>) {
+    fn add_products(&self, out: &mut MatrixMut<'_, T>) {
         let (rows, columns) = (out.rows_count(), out.columns_count());
         let kept = if self.keeps {
             columns
@@ -182,13 +182,13 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         left.pack_panels(self.piece.row + row, self.k.clone(), panels.left, lefts);
         for columns in split_range(out.columns_count(), self.group) {
             let column = self.column + columns.start;
-            let epilogue = self.piece.epilogue.part(column, self.k.start == 0);
+            let epilogue = self.piece.epilogue.for_columns(column, self.k.start == 0);
             let from = if self.keeps { columns.start } else { 0 };
             let rights = &mut rights[from * self.k.len()..];
             take_tiles(Tiles {
                 k: self.k.len(),
                 left: lefts,
-                right: self.columns(column, columns.len(), row == 0, rights),
+                right: self.packed_columns(column, columns.len(), row == 0, rights),
                 take: OutputRows {
                     out: out.columns(columns),
                     epilogue,
@@ -200,7 +200,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
     /// Returns the packed columns from `first`. If `is_new` is true, this call packs
     /// the columns; if `is_new` is false, an earlier band of rows has packed the
     /// columns.
-    fn columns<'b>(
+    fn packed_columns<'b>(
         &self,
         first: usize,
         count: usize,

@@ -23,7 +23,7 @@ pub(crate) trait TileSink<T: Float> {
     /// Prepares the receiver for a tile of the given position and size, before the sums
     /// of the tile are computed.
     #[inline(always)]
-    fn prepare(&mut self, _position: (usize, usize), _sizes: (usize, usize)) {}
+    fn prepare_tile(&mut self, _position: (usize, usize), _sizes: (usize, usize)) {}
 
     /// Processes the sums of a tile while the sums are in registers.
     fn take_sums<S: Simd, const R: usize, const V: usize>(
@@ -36,7 +36,7 @@ pub(crate) trait TileSink<T: Float> {
 /// A receiver of tiles that are stored in memory.
 pub(crate) trait TileReader<T> {
     /// Processes a tile that is stored in memory.
-    fn read(&mut self, tile: Tile<'_, T>);
+    fn read_tile(&mut self, tile: Tile<'_, T>);
 }
 
 /// Stores each tile in memory and passes it to a [`TileReader`].
@@ -62,7 +62,7 @@ impl<T: Float, F: TileReader<T>> TileSink<T> for StoredTiles<T, F> {
         let width = V * Lanes::<S, T>::COUNT;
         let numbers = &mut self.numbers[..R * width];
         store_tile(sums, numbers);
-        self.take.read(Tile {
+        self.take.read_tile(Tile {
             row,
             column,
             sums: numbers,
@@ -87,9 +87,9 @@ pub(crate) struct Tiles<'a, T, F> {
 #[vectorized]
 pub(crate) fn take_tiles<S: Simd, T: Float, F: TileSink<T>>(simd: S, tiles: Tiles<'_, T, F>) {
     if machine::has_many_registers::<S>() {
-        tiles.panels::<S, { tuned::TILE_32.0 }, { tuned::TILE_32.1 }>(simd);
+        tiles.multiply_panels::<S, { tuned::TILE_32.0 }, { tuned::TILE_32.1 }>(simd);
     } else {
-        tiles.panels::<S, { tuned::TILE_16.0 }, { tuned::TILE_16.1 }>(simd);
+        tiles.multiply_panels::<S, { tuned::TILE_16.0 }, { tuned::TILE_16.1 }>(simd);
     }
 }
 
@@ -98,18 +98,18 @@ const MAX_TILE: usize = tuned::TILE_32.0 * tuned::TILE_32.1 * 16;
 
 impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
     #[inline(always)]
-    fn panels<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
+    fn multiply_panels<S: Simd, const R: usize, const V: usize>(mut self, simd: S) {
         let panel = (V * Lanes::<S, T>::COUNT * self.k).max(1);
         let l1_panels = if machine::has_many_registers::<S>() {
             tuned::GROUP_PANELS
         } else {
-            l1_panels(panel * size_of::<T>())
+            l1_panel_count(panel * size_of::<T>())
         };
         for (number, block) in self.right.chunks(l1_panels * panel).enumerate() {
             for (row, left) in self.left.chunks(R * self.k).enumerate() {
                 for (position, right) in block.chunks(panel).enumerate() {
                     let at = (row * R, number * l1_panels + position);
-                    self.tile::<S, R, V>(simd, (left, right), at);
+                    self.compute_tile::<S, R, V>(simd, (left, right), at);
                 }
             }
         }
@@ -117,7 +117,7 @@ impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
 
     /// Computes a tile and passes it to the receiver. The last panels may be narrower.
     #[inline(always)]
-    fn tile<S: Simd, const R: usize, const V: usize>(
+    fn compute_tile<S: Simd, const R: usize, const V: usize>(
         &mut self,
         simd: S,
         (left, right): (&[T], &[T]),
@@ -126,29 +126,29 @@ impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
         let lanes = Lanes::<S, T>::COUNT;
         let at = (row, panel * V * lanes);
         if left.len() == R * self.k && right.len() == V * lanes * self.k {
-            return self.full_tile::<S, R, V>(simd, (left, right), at);
+            return self.compute_full_tile::<S, R, V>(simd, (left, right), at);
         }
         match (left.len() / self.k, right.len() / self.k / lanes) {
-            (2, 1) if V < 3 => self.full_tile::<S, 2, 1>(simd, (left, right), at),
-            (2, _) if V < 3 => self.full_tile::<S, 2, V>(simd, (left, right), at),
-            (4, 1) => self.full_tile::<S, 4, 1>(simd, (left, right), at),
-            (4, 2) if V > 2 => self.full_tile::<S, 4, 2>(simd, (left, right), at),
-            (4, _) => self.full_tile::<S, 4, V>(simd, (left, right), at),
-            (_, 1) => self.full_tile::<S, R, 1>(simd, (left, right), at),
-            (_, 2) if V > 2 => self.full_tile::<S, R, 2>(simd, (left, right), at),
-            _ => self.full_tile::<S, R, V>(simd, (left, right), at),
+            (2, 1) if V < 3 => self.compute_full_tile::<S, 2, 1>(simd, (left, right), at),
+            (2, _) if V < 3 => self.compute_full_tile::<S, 2, V>(simd, (left, right), at),
+            (4, 1) => self.compute_full_tile::<S, 4, 1>(simd, (left, right), at),
+            (4, 2) if V > 2 => self.compute_full_tile::<S, 4, 2>(simd, (left, right), at),
+            (4, _) => self.compute_full_tile::<S, 4, V>(simd, (left, right), at),
+            (_, 1) => self.compute_full_tile::<S, R, 1>(simd, (left, right), at),
+            (_, 2) if V > 2 => self.compute_full_tile::<S, R, 2>(simd, (left, right), at),
+            _ => self.compute_full_tile::<S, R, V>(simd, (left, right), at),
         }
     }
 
     /// Computes a tile of `R` rows by `V` registers and passes it to the receiver.
     #[inline(always)]
-    fn full_tile<S: Simd, const R: usize, const V: usize>(
+    fn compute_full_tile<S: Simd, const R: usize, const V: usize>(
         &mut self,
         simd: S,
         (left, right): (&[T], &[T]),
         at: (usize, usize),
     ) {
-        self.take.prepare(at, (R, V * Lanes::<S, T>::COUNT));
+        self.take.prepare_tile(at, (R, V * Lanes::<S, T>::COUNT));
         self.take
             .take_sums(at, &tile_sums::<S, T, R, V>(simd, left, right));
     }
@@ -156,7 +156,7 @@ impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
 
 /// Returns the number of right panels of `bytes` bytes that are multiplied with each
 /// left panel. The right panels must fit in an L1 cache together.
-pub(super) fn l1_panels(bytes: usize) -> usize {
+pub(super) fn l1_panel_count(bytes: usize) -> usize {
     (tuned::GROUP_L1_BYTES / bytes.max(1)).max(1)
 }
 
@@ -195,7 +195,7 @@ pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
     right: &[T::Vector<S>; V],
     sums: &mut [[Lanes<S, T>; V]; R],
 ) {
-    let ahead = right.as_ptr().wrapping_add(tuned::KERNEL_PREFETCH * V);
+    let ahead = right.as_ptr().wrapping_add(tuned::PANEL_PREFETCH * V);
     if machine::has_many_registers::<S>() {
         (0..V).for_each(|v| machine::prefetch(ahead.wrapping_add(v)));
     }

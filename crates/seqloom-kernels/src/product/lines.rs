@@ -6,7 +6,7 @@ use std::ops::Range;
 /// product, or the columns of the right matrix.
 pub(crate) trait Lines<T>: Sync {
     /// Returns the number of rows of a left matrix, or of columns of a right matrix.
-    fn count(&self) -> usize;
+    fn line_count(&self) -> usize;
 
     /// Returns the length of the inner axis, over which the product sums.
     fn k(&self) -> usize;

@@ -26,7 +26,7 @@ impl<'a, T> Matrix<'a, T> {
     /// Creates a matrix from contiguous values. The inner axis of the product is the
     /// first axis of the values if `is_transposed` is true, and the second axis if it
     /// is false.
-    pub fn contiguous(values: &'a [T], [lines, k]: [usize; 2], is_transposed: bool) -> Self {
+    pub fn from_slice(values: &'a [T], [lines, k]: [usize; 2], is_transposed: bool) -> Self {
         let (line_step, k_step) = if is_transposed { (1, lines) } else { (k, 1) };
         Self {
             values,
@@ -39,7 +39,7 @@ impl<'a, T> Matrix<'a, T> {
 }
 
 impl<T: Float> Lines<T> for Matrix<'_, T> {
-    fn count(&self) -> usize {
+    fn line_count(&self) -> usize {
         self.lines
     }
 
@@ -56,11 +56,11 @@ impl<T: Float> Lines<T> for Matrix<'_, T> {
         let start = first * self.line_step + k.start * self.k_step;
         let values = self.values.get(start..).unwrap_or_default();
         if self.line_step == 1 {
-            self.copy(values, count, width, out);
+            self.copy_last_panel(values, count, width, out);
         } else if self.k_step == 1 {
             transpose(values, self.line_step, count, width, out);
         } else {
-            self.gather(values, count, width, out);
+            self.gather_panels(values, count, width, out);
         }
     }
 
@@ -94,7 +94,7 @@ impl<T: Float> Lines<T> for Matrix<'_, T> {
 impl<T: Float> Matrix<'_, T> {
     /// Returns the matrix with index `number`, if matrices of this shape follow each
     /// other in memory.
-    pub(super) fn nth(&self, number: usize) -> Self {
+    pub(super) fn nth_matrix(&self, number: usize) -> Self {
         let size = self.lines * self.k;
         Self {
             values: self.values.get(number * size..).unwrap_or_default(),
@@ -126,15 +126,15 @@ impl<T: Float> Matrix<'_, T> {
     }
 
     /// Packs the last interleaved rows (or columns), which do not fill a panel.
-    fn copy(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
+    fn copy_last_panel(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
         for (position, out) in out.chunks_exact_mut(width).enumerate() {
             let row = &values[position * self.k_step..][..count];
-            copy_few(row, &mut out[..count]);
+            copy_short(row, &mut out[..count]);
         }
     }
 
     /// Packs a matrix that is contiguous in neither direction.
-    fn gather(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
+    fn gather_panels(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
         for (position, out) in out.chunks_exact_mut(width).enumerate() {
             let row = values[position * self.k_step..]
                 .iter()
@@ -161,21 +161,21 @@ struct CopyPanels<'a, T> {
 fn copy_panels<T: Float>(panels: CopyPanels<'_, T>) {
     // The panel widths of all instruction sets, as constants for the compiler.
     match panels.width {
-        2 => panels.copy::<2>(),
-        4 => panels.copy::<4>(),
-        6 => panels.copy::<6>(),
-        8 => panels.copy::<8>(),
-        12 => panels.copy::<12>(),
-        16 => panels.copy::<16>(),
-        24 => panels.copy::<24>(),
-        48 => panels.copy::<48>(),
-        _ => panels.copy_any(),
+        2 => panels.copy_width::<2>(),
+        4 => panels.copy_width::<4>(),
+        6 => panels.copy_width::<6>(),
+        8 => panels.copy_width::<8>(),
+        12 => panels.copy_width::<12>(),
+        16 => panels.copy_width::<16>(),
+        24 => panels.copy_width::<24>(),
+        48 => panels.copy_width::<48>(),
+        _ => panels.copy_any_width(),
     }
 }
 
 impl<T: Float> CopyPanels<'_, T> {
     #[inline(always)]
-    fn copy<const WIDTH: usize>(self) {
+    fn copy_width<const WIDTH: usize>(self) {
         let (rows, _) = self.out.as_chunks_mut::<WIDTH>();
         let count = rows.len() / self.k * WIDTH;
         for position in 0..self.k {
@@ -190,7 +190,7 @@ impl<T: Float> CopyPanels<'_, T> {
         }
     }
 
-    fn copy_any(self) {
+    fn copy_any_width(self) {
         let count = self.out.len() / self.k;
         for position in 0..self.k {
             let row = &self.values[position * self.step..][..count];
@@ -211,7 +211,7 @@ fn prefetch_row<T>(row: &[T], ahead: usize) {
 }
 
 /// Copies a small number of values, eight at a time.
-fn copy_few<T: Float>(values: &[T], out: &mut [T]) {
+fn copy_short<T: Float>(values: &[T], out: &mut [T]) {
     let (lines, rest) = values.as_chunks::<8>();
     let (outs, out_rest) = out.as_chunks_mut::<8>();
     outs.iter_mut()

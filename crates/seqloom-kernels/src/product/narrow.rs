@@ -2,7 +2,7 @@
 //! the product `left @ right.T`, in which both matrices consist of rows.
 //!
 //! Packing the large matrix takes more time than it saves, so the large matrix is read
-//! in place. [`Dots`] is for contiguous rows, and loads several values of a row into a
+//! in place. [`DotProducts`] is for contiguous rows, and loads several values of a row into a
 //! register. [`AdjacentLines`] is for rows that are interleaved in memory, and loads
 //! one value of several rows into a register.
 
@@ -15,7 +15,7 @@ use super::{Epilogue, Lines};
 use crate::lanes::Lanes;
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
-use crate::tuned::{ADJACENT_MAX_ROWS, ADJACENT_PREFETCH, DOTS_MAX_LINES, NARROW_LINES, PAGES_K};
+use crate::tuned::{ADJACENT_MAX_ROWS, ADJACENT_PREFETCH, DOTS_MAX_LINES, NARROW_LINES, TLB_SPAN};
 use crate::{Float, machine, parallel};
 
 /// Fills `out` if one matrix has few rows and the other matrix can be read in place; if
@@ -28,11 +28,11 @@ pub(super) fn fill_narrow<'a, T: Float>(
     threads: usize,
 ) -> Option<MatrixMut<'a, T>> {
     let are_contiguous = left.line(0).is_some() && right.line(0).is_some();
-    if are_contiguous && left.count() <= DOTS_MAX_LINES {
+    if are_contiguous && left.line_count() <= DOTS_MAX_LINES {
         let rows = out.rows_count();
-        fill_all(out, (rows, NARROW_LINES), threads, |(_, column, out)| {
-            let epilogue = epilogue.part(column, true);
-            fill_dots(Dots::<_, _, _, true> {
+        fill_pieces(out, (rows, NARROW_LINES), threads, |(_, column, out)| {
+            let epilogue = epilogue.for_columns(column, true);
+            fill_dots(DotProducts::<_, _, _, true> {
                 few: left,
                 many: right,
                 first: column,
@@ -40,10 +40,10 @@ pub(super) fn fill_narrow<'a, T: Float>(
                 out,
             });
         });
-    } else if are_contiguous && right.count() <= DOTS_MAX_LINES {
+    } else if are_contiguous && right.line_count() <= DOTS_MAX_LINES {
         let columns = out.columns_count();
-        fill_all(out, (NARROW_LINES, columns), threads, |(row, _, out)| {
-            fill_dots(Dots::<_, _, _, false> {
+        fill_pieces(out, (NARROW_LINES, columns), threads, |(row, _, out)| {
+            fill_dots(DotProducts::<_, _, _, false> {
                 few: right,
                 many: left,
                 first: row,
@@ -51,7 +51,7 @@ pub(super) fn fill_narrow<'a, T: Float>(
                 out,
             });
         });
-    } else if left.count() <= ADJACENT_MAX_ROWS && right.adjacent_lines().is_some() {
+    } else if left.line_count() <= ADJACENT_MAX_ROWS && right.adjacent_lines().is_some() {
         fill_adjacent(left, right, out, epilogue, threads);
     } else {
         return Some(out);
@@ -60,7 +60,7 @@ pub(super) fn fill_narrow<'a, T: Float>(
 }
 
 /// Splits an output among threads. A single thread fills the whole output.
-fn fill_all<'a, T: Float>(
+fn fill_pieces<'a, T: Float>(
     out: MatrixMut<'a, T>,
     (rows, columns): (usize, usize),
     threads: usize,
@@ -69,13 +69,13 @@ fn fill_all<'a, T: Float>(
     if threads <= 1 {
         fill((0, 0, out));
     } else {
-        parallel::for_each(out.blocks(rows, columns), threads, fill);
+        parallel::run_tasks(out.blocks(rows, columns), threads, fill);
     }
 }
 
 /// Dot products of each row of the small matrix with each row of the large matrix.
 /// `LEFT` is true if the left matrix is the small matrix.
-struct Dots<'a, 'b, A, B, T, const LEFT: bool> {
+struct DotProducts<'a, 'b, A, B, T, const LEFT: bool> {
     few: &'a A,
     many: &'a B,
     /// The index of the first row of the large matrix.
@@ -84,7 +84,7 @@ struct Dots<'a, 'b, A, B, T, const LEFT: bool> {
     out: MatrixMut<'b, T>,
 }
 
-impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'_, '_, A, B, T, LEFT> {
+impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> DotProducts<'_, '_, A, B, T, LEFT> {
     #[inline(always)]
     fn tiles<S: Simd, const F: usize, const M: usize>(mut self, simd: S) {
         let count = if LEFT {
@@ -115,7 +115,7 @@ impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'_, '_, A, B, T,
             for (many, &sum) in (start..count).zip(sums) {
                 let (row, column) = if LEFT { (few, many) } else { (many, few) };
                 self.epilogue
-                    .store_one(column, sum, &mut self.out.row(row)[column]);
+                    .store_sum(column, sum, &mut self.out.row(row)[column]);
             }
         }
     }
@@ -124,9 +124,9 @@ impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'_, '_, A, B, T,
 #[vectorized]
 fn fill_dots<S: Simd, A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool>(
     simd: S,
-    dots: Dots<'_, '_, A, B, T, LEFT>,
+    dots: DotProducts<'_, '_, A, B, T, LEFT>,
 ) {
-    match dots.few.count() {
+    match dots.few.line_count() {
         1 => dots.tiles::<S, 1, 4>(simd),
         2 => dots.tiles::<S, 2, 4>(simd),
         3 => dots.tiles::<S, 3, 4>(simd),
@@ -157,11 +157,11 @@ fn dot_products<S: Simd, T: Float, const F: usize, const M: usize>(
     // inlined is compiled without AVX.
     for position in 0..count {
         for (register, line) in lines.iter_mut().zip(&few_whole) {
-            *register = zero.with(line[position]);
+            *register = zero.with_vector(line[position]);
         }
         add_dot_products(
             &lines,
-            |line| zero.with(many_whole[line][position]),
+            |line| zero.with_vector(many_whole[line][position]),
             &mut sums,
         );
     }
@@ -224,15 +224,15 @@ fn fill_adjacent<T: Float>(
     epilogue: Epilogue<'_, T>,
     threads: usize,
 ) {
-    let (rows, k) = (left.count(), left.k());
+    let (rows, k) = (left.line_count(), left.k());
     T::with_scratch(rows * k, |lefts| {
         left.pack_panels(0, 0..k, rows, lefts);
-        fill_all(
+        fill_pieces(
             out,
             (rows, NARROW_LINES),
             threads,
             |(_, column, mut out)| {
-                for k in (0..k).step_by(PAGES_K).map(|at| at..k.min(at + PAGES_K)) {
+                for k in (0..k).step_by(TLB_SPAN).map(|at| at..k.min(at + TLB_SPAN)) {
                     let Some((values, step)) = right.adjacent_lines() else {
                         return;
                     };
@@ -240,7 +240,7 @@ fn fill_adjacent<T: Float>(
                         left: &lefts[k.start * rows..k.end * rows],
                         right: &values[k.start * step + column..],
                         step,
-                        epilogue: epilogue.part(column, k.start == 0),
+                        epilogue: epilogue.for_columns(column, k.start == 0),
                         out: out.reborrow(),
                     });
                 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::kernel::{StoredTiles, TileReader, Tiles, take_tiles};
 use super::rows::OutputRows;
-use super::{Epilogue, Lines, Matrix, Panels, k_blocks};
+use super::{Epilogue, Lines, Matrix, PanelSizes, k_blocks};
 use crate::{Float, matrix::MatrixMut, parallel, tuned};
 
 /// The role of a matrix in a product: left or right matrix. Left and right panels have
@@ -18,15 +18,15 @@ pub(crate) enum Side {
 impl Side {
     /// Returns the number of left rows or right columns, including padding.
     fn padded_lines<T: Float>(self, lines: &impl Lines<T>) -> usize {
-        let panels = Panels::for_type::<T>();
+        let panels = PanelSizes::for_type::<T>();
         match self {
-            Self::Left => panels.left_lines(lines.count()),
-            Self::Right => panels.right_lines(lines.count()),
+            Self::Left => panels.left_lines(lines.line_count()),
+            Self::Right => panels.right_lines(lines.line_count()),
         }
     }
 
     /// Returns the number of elements of the packed matrix, including padding.
-    pub(crate) fn size<T: Float>(self, lines: &impl Lines<T>) -> usize {
+    pub(crate) fn packed_size<T: Float>(self, lines: &impl Lines<T>) -> usize {
         self.padded_lines(lines) * lines.k()
     }
 }
@@ -41,14 +41,14 @@ pub(crate) struct Packed<'a, T> {
 }
 
 impl<'a, T: Float> Packed<'a, T> {
-    /// Packs a matrix into memory of [`Side::size`] elements.
+    /// Packs a matrix into memory of [`Side::packed_size`] elements.
     pub(crate) fn pack_into(
         side: Side,
         lines: &impl Lines<T>,
         packed: &'a mut [T],
         threads: usize,
     ) -> Self {
-        let panels = Panels::for_type::<T>();
+        let panels = PanelSizes::for_type::<T>();
         let padded_lines = side.padded_lines(lines);
         let width = match side {
             Side::Left => panels.left,
@@ -57,14 +57,14 @@ impl<'a, T: Float> Packed<'a, T> {
         for k in k_blocks(lines.k()) {
             let block = &mut packed[k.start * padded_lines..k.end * padded_lines];
             let together = tuned::PACK_PANELS * width;
-            parallel::chunks(block, together * k.len(), threads, |number, out| {
+            parallel::fill_chunks(block, together * k.len(), threads, |number, out| {
                 lines.pack_panels(number * together, k.clone(), width, out);
             });
         }
         Self {
             numbers: packed,
             k: lines.k(),
-            count: lines.count(),
+            count: lines.line_count(),
             padded_lines,
         }
     }
@@ -76,20 +76,20 @@ impl<'a, T: Float> Packed<'a, T> {
         lines: &impl Lines<T>,
         work: impl FnOnce(&Packed<'_, T>) -> R,
     ) -> R {
-        T::with_scratch(side.size(lines), |packed| {
+        T::with_scratch(side.packed_size(lines), |packed| {
             work(&Packed::pack_into(side, lines, packed, 1))
         })
     }
 
     /// Packs `count` left matrices of the same non-empty shape, and calls `work` with
     /// the packed matrices.
-    pub(crate) fn pack_each<'m, R>(
+    pub(crate) fn pack_matrices<'m, R>(
         count: usize,
         matrix: impl Fn(usize) -> Matrix<'m, T> + Sync,
         threads: usize,
         work: impl FnOnce(&[Packed<'_, T>]) -> R,
     ) -> R {
-        let size = Side::Left.size(&matrix(0));
+        let size = Side::Left.packed_size(&matrix(0));
         T::with_scratch(count * size, |scratch| {
             let packed = scratch.chunks_mut(size.max(1)).enumerate();
             let packed = packed.map(|(number, packed)| {
@@ -134,7 +134,7 @@ impl<'a, T: Float> Packed<'a, T> {
         epilogue: Epilogue<'_, T>,
     ) {
         if self.k == 0 {
-            return epilogue.fill(&mut out);
+            return epilogue.fill_empty(&mut out);
         }
         for ((k, left), (_, right)) in left.blocks().zip(self.blocks()) {
             take_tiles(Tiles {
@@ -143,7 +143,7 @@ impl<'a, T: Float> Packed<'a, T> {
                 right,
                 take: OutputRows {
                     out: out.reborrow(),
-                    epilogue: epilogue.part(0, k.start == 0),
+                    epilogue: epilogue.for_columns(0, k.start == 0),
                 },
             });
         }
@@ -153,12 +153,12 @@ impl<'a, T: Float> Packed<'a, T> {
 /// Packs a range of the inner axis of a right matrix into the scratch memory of this
 /// thread, and calls `work` with the panels.
 pub(crate) fn pack_right<T: Float>(
-    panels: &Panels,
+    panels: &PanelSizes,
     lines: &impl Lines<T>,
     k: Range<usize>,
     work: impl FnOnce(&[T]),
 ) {
-    let count = panels.right_lines(lines.count());
+    let count = panels.right_lines(lines.line_count());
     T::with_scratch(count * k.len(), |right| {
         lines.pack_panels(0, k, panels.right, right);
         work(right);
@@ -166,7 +166,7 @@ pub(crate) fn pack_right<T: Float>(
 }
 
 /// Calls `take` with each tile of the product of two packed blocks of the inner axis.
-pub(crate) fn tiles<T: Float>(k: usize, left: &[T], right: &[T], take: impl TileReader<T>) {
+pub(crate) fn for_each_tile<T: Float>(k: usize, left: &[T], right: &[T], take: impl TileReader<T>) {
     take_tiles(Tiles {
         k,
         left,

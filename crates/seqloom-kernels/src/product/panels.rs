@@ -8,7 +8,7 @@ use crate::{Float, lanes::Registers};
 /// The number of left rows or right columns in a panel. Left values are broadcast one
 /// by one; right values fill registers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Panels {
+pub(crate) struct PanelSizes {
     /// The number of rows of a left panel.
     pub(crate) left: usize,
     /// The number of rows of a left panel is a multiple of this number.
@@ -19,7 +19,7 @@ pub(crate) struct Panels {
     pub(crate) lanes: usize,
 }
 
-impl Panels {
+impl PanelSizes {
     /// Returns the panel sizes for the registers of this processor.
     pub(crate) fn for_type<T: Float>() -> Self {
         let Registers { lanes, are_many } = Registers::for_type::<T>();

@@ -13,10 +13,10 @@ pub(super) struct OutputRows<'a, T> {
 
 impl<T: Float> TileSink<T> for OutputRows<'_, T> {
     #[inline(always)]
-    fn prepare(&mut self, (row, column): (usize, usize), (rows, columns): (usize, usize)) {
+    fn prepare_tile(&mut self, (row, column): (usize, usize), (rows, columns): (usize, usize)) {
         let bytes = columns * size_of::<T>();
         for row in row..(row + rows).min(self.out.rows_count()) {
-            let position = self.out.position(row, column);
+            let position = self.out.address(row, column);
             (0..bytes)
                 .step_by(64)
                 .for_each(|byte| machine::prefetch(position.wrapping_byte_add(byte)));

@@ -1,6 +1,6 @@
 //! Products of strided matrices, on one thread.
 
-use super::{Epilogue, Matrix, fill};
+use super::{Epilogue, Matrix, fill_product};
 use crate::Float;
 use crate::matrix::{MatrixMut, StridedMatrix};
 
@@ -30,9 +30,9 @@ impl<T: Float> MatrixMut<'_, T> {
             adds: matches!(update, Update::Add),
             bias: None,
         };
-        fill(
-            &lines(a),
-            &lines(b.transposed()),
+        fill_product(
+            &left_lines(a),
+            &left_lines(b.transposed()),
             self.reborrow(),
             epilogue,
             1,
@@ -41,7 +41,7 @@ impl<T: Float> MatrixMut<'_, T> {
 }
 
 /// Returns the rows of the matrix as the left matrix of a product.
-fn lines<T: Copy>(matrix: StridedMatrix<'_, T>) -> Matrix<'_, T> {
+fn left_lines<T: Copy>(matrix: StridedMatrix<'_, T>) -> Matrix<'_, T> {
     Matrix {
         values: matrix.data,
         lines: matrix.rows,
@@ -55,7 +55,7 @@ fn lines<T: Copy>(matrix: StridedMatrix<'_, T>) -> Matrix<'_, T> {
 mod tests {
     use super::*;
 
-    fn reference(a: &[f64], b: &[f64], [rows, inner, columns]: [usize; 3]) -> Vec<f64> {
+    fn reference_product(a: &[f64], b: &[f64], [rows, inner, columns]: [usize; 3]) -> Vec<f64> {
         let at = |i: usize, j: usize| {
             (0..inner)
                 .map(|k| a[i * inner + k] * b[k * columns + j])
@@ -78,7 +78,7 @@ mod tests {
         );
         matrix.product(Update::Replace, 2.0, left, right);
         matrix.product(Update::Add, -1.0, left, right);
-        assert_eq!(out, reference(&a, &b, [3, 5, 7]));
+        assert_eq!(out, reference_product(&a, &b, [3, 5, 7]));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 use proptest::prelude::*;
 
-use super::{Matrix, products};
+use super::{Matrix, multiply_pairs};
 use crate::Float;
-use crate::machine::tests::on_every_machine;
+use crate::machine::tests::run_on_every_machine;
 
 /// Returns pseudo-random numbers between -1 and 1.
-pub(crate) fn numbers<T: Float>(count: usize, seed: u32) -> Vec<T> {
+pub(crate) fn random_numbers<T: Float>(count: usize, seed: u32) -> Vec<T> {
     let word = |index: u32| (index ^ seed).wrapping_mul(2_654_435_761).rotate_left(13);
     let number = |index| f64::from(word(index).wrapping_mul(2_246_822_519)) / 2_f64.powi(31) - 1.0;
     (0..count)
@@ -13,24 +13,28 @@ pub(crate) fn numbers<T: Float>(count: usize, seed: u32) -> Vec<T> {
         .collect()
 }
 
-fn at<T: Float>(matrix: &Matrix<'_, T>, line: usize, position: usize) -> f64 {
+fn value_at<T: Float>(matrix: &Matrix<'_, T>, line: usize, position: usize) -> f64 {
     matrix.values[line * matrix.line_step + position * matrix.k_step].to_f64()
 }
 
 fn check_product<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
     let [lines, columns, k] = sizes;
-    let (a, b) = (numbers::<T>(lines * k, 1), numbers::<T>(columns * k, 2));
-    let left = Matrix::contiguous(&a, [lines, k], !by_rows[0]);
-    let right = Matrix::contiguous(&b, [columns, k], !by_rows[1]);
+    let (a, b) = (
+        random_numbers::<T>(lines * k, 1),
+        random_numbers::<T>(columns * k, 2),
+    );
+    let left = Matrix::from_slice(&a, [lines, k], !by_rows[0]);
+    let right = Matrix::from_slice(&b, [columns, k], !by_rows[1]);
     let expected = (0..lines * columns).map(|number| {
         let (row, column) = (number / columns, number % columns);
-        let terms = (0..k).map(|position| at(&left, row, position) * at(&right, column, position));
+        let terms = (0..k)
+            .map(|position| value_at(&left, row, position) * value_at(&right, column, position));
         terms.sum()
     });
     let expected: Vec<f64> = expected.collect();
-    on_every_machine(|_| {
+    run_on_every_machine(|_| {
         let mut out = vec![T::from_f64(f64::NAN); lines * columns];
-        products(left, right, None, &mut out, 1);
+        multiply_pairs(left, right, None, &mut out, 1);
         for (found, expected) in out.iter().zip(&expected) {
             let error = (found.to_f64() - expected).abs();
             assert!(error <= tolerance, "{found:?} is not {expected}");
@@ -77,15 +81,18 @@ fn the_bias_is_added_to_each_line() {
         ([3, 90, 30], false),
     ] {
         let [lines, columns, k] = sizes;
-        let (a, b) = (numbers::<f64>(lines * k, 1), numbers(columns * k, 2));
-        let (left, right) = (
-            Matrix::contiguous(&a, [lines, k], !rows),
-            Matrix::contiguous(&b, [columns, k], !rows),
+        let (a, b) = (
+            random_numbers::<f64>(lines * k, 1),
+            random_numbers(columns * k, 2),
         );
-        let bias = numbers::<f64>(columns, 3);
+        let (left, right) = (
+            Matrix::from_slice(&a, [lines, k], !rows),
+            Matrix::from_slice(&b, [columns, k], !rows),
+        );
+        let bias = random_numbers::<f64>(columns, 3);
         let [mut plain, mut biased] = [vec![0.0; lines * columns], vec![0.0; lines * columns]];
-        products(left, right, None, &mut plain, 1);
-        products(left, right, Some(&bias), &mut biased, 1);
+        multiply_pairs(left, right, None, &mut plain, 1);
+        multiply_pairs(left, right, Some(&bias), &mut biased, 1);
         for (number, (plain, biased)) in plain.iter().zip(biased).enumerate() {
             assert!((biased - (plain + bias[number % columns])).abs() < 1e-12);
         }
@@ -95,10 +102,10 @@ fn the_bias_is_added_to_each_line() {
 #[test]
 fn an_empty_sum_gives_the_bias() {
     let mut out = vec![7.0_f32; 6];
-    let nothing = Matrix::contiguous(&[], [3, 0], false);
-    products(
+    let nothing = Matrix::from_slice(&[], [3, 0], false);
+    multiply_pairs(
         nothing,
-        Matrix::contiguous(&[], [2, 0], false),
+        Matrix::from_slice(&[], [2, 0], false),
         Some(&[1.0, 2.0]),
         &mut out,
         1,
@@ -120,16 +127,19 @@ fn results_do_not_depend_on_the_number_of_threads() {
         ([40, 500, 300], [true, true]),
     ] {
         let [lines, columns, k] = sizes;
-        let (a, b) = (numbers::<f32>(lines * k, 1), numbers(columns * k, 2));
-        let left = Matrix::contiguous(&a, [lines, k], !rows[0]);
-        let right = Matrix::contiguous(&b, [columns, k], !rows[1]);
-        let bias = numbers(columns, 3);
+        let (a, b) = (
+            random_numbers::<f32>(lines * k, 1),
+            random_numbers(columns * k, 2),
+        );
+        let left = Matrix::from_slice(&a, [lines, k], !rows[0]);
+        let right = Matrix::from_slice(&b, [columns, k], !rows[1]);
+        let bias = random_numbers(columns, 3);
         let outs = [1, 2, 4].map(|threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             let mut out = vec![0.0; lines * columns];
             pool.build()
                 .unwrap()
-                .install(|| products(left, right, Some(&bias), &mut out, threads));
+                .install(|| multiply_pairs(left, right, Some(&bias), &mut out, threads));
             out
         });
         assert_eq!(outs[0], outs[1], "{sizes:?}");

@@ -76,17 +76,17 @@ mod wide {
         prefetch_lines(values, step, count);
         let mut line = 0;
         while count - line >= 8 {
-            let get = |position: usize| eight_lines(&values[line * step + position..], step);
+            let get = |position: usize| transpose_eight(&values[line * step + position..], step);
             store_positions(&mut out[line..], width, &values[line * step..], step, get);
             line += 8;
         }
         if count - line >= 4 {
-            let get = |position: usize| four_lines(&values[line * step + position..], step);
+            let get = |position: usize| transpose_four(&values[line * step + position..], step);
             store_positions(&mut out[line..], width, &values[line * step..], step, get);
             line += 4;
         }
         if count - line >= 2 {
-            let get = |position: usize| two_lines(&values[line * step + position..], step);
+            let get = |position: usize| transpose_two(&values[line * step + position..], step);
             store_positions(&mut out[line..], width, &values[line * step..], step, get);
         }
     }
@@ -97,12 +97,12 @@ mod wide {
         prefetch_lines(values, step, count);
         let mut line = 0;
         while count - line >= 4 {
-            let get = |position: usize| four_double_lines(&values[line * step + position..], step);
+            let get = |position: usize| transpose_four_f64(&values[line * step + position..], step);
             store_positions(&mut out[line..], width, &values[line * step..], step, get);
             line += 4;
         }
         if count - line >= 2 {
-            let get = |position: usize| two_double_lines(&values[line * step + position..], step);
+            let get = |position: usize| transpose_two_f64(&values[line * step + position..], step);
             store_positions(&mut out[line..], width, &values[line * step..], step, get);
         }
     }
@@ -162,7 +162,7 @@ mod wide {
     /// Transposes four columns of eight rows.
     #[target_feature(enable = "avx")]
     #[inline]
-    fn eight_lines(values: &[f32], step: usize) -> [[f32; 8]; 4] {
+    fn transpose_eight(values: &[f32], step: usize) -> [[f32; 8]; 4] {
         let [a, b, c, d] = [0, 1, 2, 3].map(|line| {
             let low: __m128 = load::<_, _, 4>(values, line * step);
             let high: __m128 = load::<_, _, 4>(values, (line + 4) * step);
@@ -182,7 +182,7 @@ mod wide {
     /// Transposes four columns of four rows.
     #[target_feature(enable = "avx")]
     #[inline]
-    fn four_lines(values: &[f32], step: usize) -> [[f32; 4]; 4] {
+    fn transpose_four(values: &[f32], step: usize) -> [[f32; 4]; 4] {
         let [a, b, c, d] = [0, 1, 2, 3].map(|line| load::<_, __m128, 4>(values, line * step));
         let (low, high) = (_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b));
         let (low_2, high_2) = (_mm_unpacklo_ps(c, d), _mm_unpackhi_ps(c, d));
@@ -198,7 +198,7 @@ mod wide {
     /// Transposes four columns of two rows.
     #[target_feature(enable = "avx")]
     #[inline]
-    fn two_lines(values: &[f32], step: usize) -> [[f32; 2]; 4] {
+    fn transpose_two(values: &[f32], step: usize) -> [[f32; 2]; 4] {
         let [a, b] = [0, 1].map(|line| load::<_, __m128, 4>(values, line * step));
         bytemuck::cast([_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b)])
     }
@@ -206,7 +206,7 @@ mod wide {
     /// Transposes four columns of four double-precision rows.
     #[target_feature(enable = "avx")]
     #[inline]
-    fn four_double_lines(values: &[f64], step: usize) -> [[f64; 4]; 4] {
+    fn transpose_four_f64(values: &[f64], step: usize) -> [[f64; 4]; 4] {
         let [a, b, c, d] = [0, 1, 2, 3].map(|line| load::<_, __m256d, 4>(values, line * step));
         let (even, odd) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
         let (even_2, odd_2) = (_mm256_unpacklo_pd(c, d), _mm256_unpackhi_pd(c, d));
@@ -222,7 +222,7 @@ mod wide {
     /// Transposes two columns of two double-precision rows.
     #[target_feature(enable = "avx")]
     #[inline]
-    fn two_double_lines(values: &[f64], step: usize) -> [[f64; 2]; 2] {
+    fn transpose_two_f64(values: &[f64], step: usize) -> [[f64; 2]; 2] {
         let [a, b] = [0, 1].map(|line| load::<_, __m128d, 2>(values, line * step));
         bytemuck::cast([_mm_unpacklo_pd(a, b), _mm_unpackhi_pd(a, b)])
     }

@@ -11,7 +11,7 @@ pub fn randint(key: Key, low: i32, high: i32, out: &mut [i32], threads: usize) {
     let span = high.wrapping_sub(low).cast_unsigned();
     let span = if high <= low { 1 } else { span };
     let keys = split_key(key);
-    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
+    parallel::fill_chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
         let start = (number * tuned::CHUNK_VALUES) as u64;
         let size = tuned::RANDOM_WORDS;
         for (start, out) in (start..).step_by(size).zip(out.chunks_mut(size)) {
@@ -24,8 +24,8 @@ pub fn randint(key: Key, low: i32, high: i32, out: &mut [i32], threads: usize) {
 /// so that the modulo bias is negligible.
 fn fill_block(keys: [Key; 2], start: u64, span: u32, low: i32, out: &mut [i32]) {
     let [mut higher, mut lower] = [[0; tuned::RANDOM_WORDS]; 2];
-    words::fill(keys[0], start, &mut higher[..out.len()]);
-    words::fill(keys[1], start, &mut lower[..out.len()]);
+    words::fill_u32(keys[0], start, &mut higher[..out.len()]);
+    words::fill_u32(keys[1], start, &mut lower[..out.len()]);
     let half = (1 << 16) % span;
     let carry = half.wrapping_mul(half) % span;
     for (out, (higher, lower)) in out.iter_mut().zip(higher.into_iter().zip(lower)) {
@@ -47,7 +47,7 @@ pub fn permutation(key: Key, out: &mut [i32], threads: usize) {
     for _ in 0..sort_count(out.len()) {
         let [next, this] = split_key(key);
         key = next;
-        super::bits(this, &mut words, threads);
+        super::random_bits(this, &mut words, threads);
         let mut order: Vec<(u32, i32)> = words.iter().copied().zip(out.iter().copied()).collect();
         order.sort_by_key(|&(word, _)| word);
         out.iter_mut()

@@ -9,4 +9,4 @@ pub(crate) mod words;
 pub use integers::{permutation, randint};
 pub use normal::{NormalFloat, Truncation, normal, truncated_normal};
 pub(crate) use uniform::bernoulli_bound;
-pub use uniform::{Random, bernoulli, bits, uniform};
+pub use uniform::{UniformFloat, bernoulli, random_bits, uniform};

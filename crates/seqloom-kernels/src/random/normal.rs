@@ -5,7 +5,7 @@
 
 use seqloom_core::key::Key;
 
-use super::uniform::Random;
+use super::uniform::UniformFloat;
 use seqloom_macros::{compiled_once, vectorized};
 
 use crate::{Float, Instances, machine::dispatch, parallel, tuned};
@@ -29,7 +29,7 @@ pub fn truncated_normal<T: NormalFloat>(
     out: &mut [T],
     threads: usize,
 ) {
-    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
+    parallel::fill_chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
         T::uniform(key, (number * tuned::CHUNK_VALUES) as u64, out);
         uniform_to_normal(truncation, out);
     });
@@ -64,7 +64,7 @@ pub fn normal<T: NormalFloat>(key: Key, out: &mut [T], threads: usize) {
 }
 
 /// A float type for which normal random numbers can be computed.
-pub trait NormalFloat: Random {
+pub trait NormalFloat: UniformFloat {
     /// The smallest number of this type above -1.
     const FLOAT_ABOVE_MINUS_ONE: Self;
     /// Returns `self * factor + term`, rounded only once.

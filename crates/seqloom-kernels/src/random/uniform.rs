@@ -7,17 +7,17 @@ use super::words;
 use crate::{Float, Instances, parallel, tuned};
 
 /// Fills `out` with random 32-bit words.
-pub fn bits(key: Key, out: &mut [u32], threads: usize) {
-    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
-        words::fill(key, chunk_start(number), out);
+pub fn random_bits(key: Key, out: &mut [u32], threads: usize) {
+    parallel::fill_chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
+        words::fill_u32(key, chunk_start(number), out);
     });
 }
 
 /// Fills `out` with random numbers from 0 (included) to 1 (excluded). The numbers are
 /// multiples of the spacing of floats between 1 and 2.
 #[compiled_once]
-pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
-    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
+pub fn uniform<T: UniformFloat>(key: Key, out: &mut [T], threads: usize) {
+    parallel::fill_chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
         T::uniform(key, chunk_start(number), out);
     });
 }
@@ -25,11 +25,11 @@ pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
 /// Fills `out` with random booleans; each is true with the given probability.
 pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
     let bound = bernoulli_bound(probability);
-    parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
+    parallel::fill_chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
         let starts = (chunk_start(number)..).step_by(tuned::RANDOM_WORDS);
         for (start, out) in starts.zip(out.chunks_mut(tuned::RANDOM_WORDS)) {
             let mut words = [0; tuned::RANDOM_WORDS];
-            words::fill(key, start, &mut words);
+            words::fill_u32(key, start, &mut words);
             for (out, word) in out.iter_mut().zip(words) {
                 *out = word >> 9 < bound;
             }
@@ -54,16 +54,16 @@ fn chunk_start(chunk: usize) -> u64 {
 }
 
 /// A float type for which uniform random numbers can be computed.
-pub trait Random: Float {
+pub trait UniformFloat: Float {
     /// Fills `out` with uniform random numbers. `start` is the position of the first
     /// number in the random sequence.
     fn uniform(key: Key, start: u64, out: &mut [Self]);
 }
 
-impl Random for f32 {
+impl UniformFloat for f32 {
     fn uniform(key: Key, start: u64, out: &mut [Self]) {
         let words = bytemuck::cast_slice_mut::<_, u32>(out);
-        words::fill(key, start, words);
+        words::fill_u32(key, start, words);
         for word in words {
             *word = *word >> 9 | 1.0_f32.to_bits();
         }
@@ -73,10 +73,10 @@ impl Random for f32 {
     }
 }
 
-impl Random for f64 {
+impl UniformFloat for f64 {
     fn uniform(key: Key, start: u64, out: &mut [Self]) {
         let words = bytemuck::cast_slice_mut::<_, u64>(out);
-        words::fill_wide(key, start, words);
+        words::fill_u64(key, start, words);
         for word in words {
             *word = *word >> 12 | 1.0_f64.to_bits();
         }

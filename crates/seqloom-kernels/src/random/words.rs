@@ -10,21 +10,21 @@ use crate::machine::dispatch;
 /// Fills `out` with the 32-bit words of the key from position `start`. The words equal
 /// those of JAX with partitionable random numbers.
 #[vectorized]
-pub(crate) fn fill(key: Key, start: u64, out: &mut [u32]) {
-    fill_words(key, start, out);
+pub(crate) fn fill_u32(key: Key, start: u64, out: &mut [u32]) {
+    fill_inline(key, start, out);
 }
 
-/// Does the same as [`fill`], with 64-bit words.
-pub(crate) fn fill_wide(key: Key, start: u64, out: &mut [u64]) {
+/// Does the same as [`fill_u32`], with 64-bit words.
+pub(crate) fn fill_u64(key: Key, start: u64, out: &mut [u64]) {
     for (position, out) in (start..).zip(out) {
         let [high, low] = key.random_words(split_counter(position));
         *out = u64::from(high) << 32 | u64::from(low);
     }
 }
 
-/// Does the same as [`fill`], and can be inlined into a kernel.
+/// Does the same as [`fill_u32`], and can be inlined into a kernel.
 #[inline(always)]
-pub(crate) fn fill_words(key: Key, start: u64, out: &mut [u32]) {
+pub(crate) fn fill_inline(key: Key, start: u64, out: &mut [u32]) {
     let [high, low] = split_counter(start);
     let before = usize::try_from(u32::MAX - low).unwrap_or(usize::MAX);
     let (out, after) = out.split_at_mut(out.len().min(before.saturating_add(1)));
@@ -56,14 +56,14 @@ fn split_counter(position: u64) -> [u32; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::tests::on_every_machine;
+    use crate::machine::tests::run_on_every_machine;
 
     #[test]
     fn a_word_depends_on_both_halves_of_its_counter() {
         let key = Key([3, 4]);
-        on_every_machine(|_| {
+        run_on_every_machine(|_| {
             let mut out = [0; 301];
-            fill(key, 5, &mut out);
+            fill_u32(key, 5, &mut out);
             for (position, &out) in (5..).zip(&out) {
                 let [first, second] = key.random_words([0, position]);
                 assert_eq!(out, first ^ second, "position {position}");
@@ -75,8 +75,8 @@ mod tests {
     fn counters_continue_beyond_32_bits() {
         let key = Key([3, 4]);
         let (mut out, mut wide) = ([0; 5], [0; 5]);
-        fill(key, (1 << 32) - 2, &mut out);
-        fill_wide(key, (1 << 32) - 2, &mut wide);
+        fill_u32(key, (1 << 32) - 2, &mut out);
+        fill_u64(key, (1 << 32) - 2, &mut wide);
         let counts = [[0, u32::MAX - 1], [0, u32::MAX], [1, 0], [1, 1], [1, 2]];
         for ((count, out), wide) in counts.into_iter().zip(out).zip(wide) {
             let [first, second] = key.random_words(count);

@@ -81,7 +81,7 @@ fn fill_gradients<C: Cell, T: Float>(
         by_states,
         by_cells: cells.next().unwrap_or_default(),
     });
-    parallel::for_each(runs.collect(), threads, BackwardRun::run::<C>);
+    parallel::run_tasks(runs.collect(), threads, BackwardRun::run::<C>);
 }
 
 /// A range of the sequences of a batch, and their gradients.
@@ -98,18 +98,18 @@ struct BackwardRun<'a, T> {
 
 impl<'a, T: Float> BackwardRun<'a, T> {
     fn run<C: Cell>(mut self) {
-        Packed::pack(Side::Right, &self.layer.for_gates(), |weight| {
+        Packed::pack(Side::Right, &self.layer.gate_weights(), |weight| {
             for step in (0..self.layer.length).rev() {
                 let position = self.layer.position(step);
-                step_back_all(&mut self, position, PhantomData::<C>);
-                self.multiply::<C>(weight, position);
+                step_back_sequences(&mut self, position, PhantomData::<C>);
+                self.multiply_gates::<C>(weight, position);
             }
         });
     }
 
     /// Adds the part of the gradient of the previous states that passes through the
     /// weights.
-    fn multiply<C: Cell>(&mut self, weight: &Packed<'_, T>, position: usize) {
+    fn multiply_gates<C: Cell>(&mut self, weight: &Packed<'_, T>, position: usize) {
         let RecurrentLayer { width, length, .. } = *self.layer;
         let (rows, gates) = (self.by_states.len() / width, C::GATES * width);
         let by_gates = if C::HAS_CELLS {
@@ -133,14 +133,14 @@ impl<'a, T: Float> BackwardRun<'a, T> {
     }
 
     /// Returns the state or the cell of a sequence before a position.
-    fn before<C: Cell>(&self, row: usize, position: usize) -> &'a [T] {
+    fn previous_state<C: Cell>(&self, row: usize, position: usize) -> &'a [T] {
         let (layer, row) = (self.layer, self.first + row);
-        let Some(before) = layer.before(position) else {
-            return layer.first(layer.cells.unwrap_or(layer.states), row);
+        let Some(before) = layer.previous_position(position) else {
+            return layer.initial_state(layer.cells.unwrap_or(layer.states), row);
         };
         let (width, place) = (layer.width, row * layer.length + before);
         if C::HAS_CELLS {
-            let end = (place + 1) * C::STORED * width;
+            let end = (place + 1) * C::STORED_VECTORS * width;
             &self.results.kept[end - width..end]
         } else {
             &self.results.states[place * width..][..width]
@@ -149,7 +149,7 @@ impl<'a, T: Float> BackwardRun<'a, T> {
 }
 
 #[vectorized]
-fn step_back_all<S: Simd, T: Float, C: Cell>(
+fn step_back_sequences<S: Simd, T: Float, C: Cell>(
     simd: S,
     run: &mut BackwardRun<'_, T>,
     position: usize,
@@ -176,7 +176,7 @@ fn step_back<S: Simd, T: Float, C: Cell>(
     (row, position): (usize, usize),
 ) {
     let RecurrentLayer { width, length, .. } = *run.layer;
-    let (gates, parts) = (C::GATES * width, C::STORED * width);
+    let (gates, parts) = (C::GATES * width, C::STORED_VECTORS * width);
     let place = (row * length + position) * gates;
     let is_apart = !C::HAS_CELLS;
     if !run.layer.is_unmasked(run.first + row, position) {
@@ -187,7 +187,7 @@ fn step_back<S: Simd, T: Float, C: Cell>(
         return;
     }
     let number = (run.first + row) * length + position;
-    let before = run.before::<C>(row, position);
+    let before = run.previous_state::<C>(row, position);
     let cells = if C::HAS_CELLS { width } else { 0 };
     let (start, apart) = if is_apart { (place, gates) } else { (0, 0) };
     let step = CellStepBack {

@@ -45,7 +45,7 @@ pub(super) trait Cell: Copy + Sync {
     const GATES: usize;
     /// The number of vectors stored for each step. Each stored vector is as wide as the
     /// state.
-    const STORED: usize;
+    const STORED_VECTORS: usize;
     /// True for LSTM: the layer has cells, and every gate adds its input part and its
     /// recurrent part.
     const HAS_CELLS: bool;
@@ -64,7 +64,7 @@ pub(super) struct Gru;
 
 impl Cell for Gru {
     const GATES: usize = 3;
-    const STORED: usize = 4;
+    const STORED_VECTORS: usize = 4;
     const HAS_CELLS: bool = false;
 
     #[inline(always)]
@@ -116,7 +116,7 @@ pub(super) struct Lstm;
 
 impl Cell for Lstm {
     const GATES: usize = 4;
-    const STORED: usize = 5;
+    const STORED_VECTORS: usize = 5;
     const HAS_CELLS: bool = true;
 
     #[inline(always)]

@@ -4,8 +4,7 @@
 //! skipped. Sequences are sorted by their number of steps, longest first, so that each
 //! step multiplies only the states of unfinished sequences.
 
-use std::marker::PhantomData;
-use std::ops::Range;
+use std::{marker::PhantomData, ops::Range};
 
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
@@ -71,9 +70,9 @@ fn fill_states<C: Cell, T: Float>(
     threads: usize,
 ) {
     let columns = C::GATES * layer.width;
-    let by_inputs = Matrix::contiguous(inputs.weight, [columns, inputs.features], false);
-    let by_states = layer.for_states();
-    let sizes = [&by_inputs, &by_states].map(|weight| Side::Right.size(weight));
+    let by_inputs = Matrix::from_slice(inputs.weight, [columns, inputs.features], false);
+    let by_states = layer.state_weights();
+    let sizes = [&by_inputs, &by_states].map(|weight| Side::Right.packed_size(weight));
     T::with_scratch(sizes[0] + sizes[1], |packed| {
         let (first, second) = packed.split_at_mut(sizes[0]);
         let shared = PackedLayer {
@@ -83,9 +82,9 @@ fn fill_states<C: Cell, T: Float>(
             by_states: Packed::pack_into(Side::Right, &by_states, second, threads),
         };
         match outputs {
-            RecurrentOutputs::All(states, kept) => shared.fill_all::<C>(states, kept, threads),
+            RecurrentOutputs::All(states, kept) => shared.fill_states::<C>(states, kept, threads),
             RecurrentOutputs::At(positions, states) => {
-                shared.fill_at::<C>(positions, states, threads);
+                shared.fill_positions::<C>(positions, states, threads);
             }
         }
     });
@@ -100,12 +99,12 @@ struct PackedLayer<'a, T> {
 }
 
 impl<T: Float> PackedLayer<'_, T> {
-    fn fill_all<C: Cell>(&self, states: &mut [T], kept: Option<&mut [T]>, threads: usize) {
+    fn fill_states<C: Cell>(&self, states: &mut [T], kept: Option<&mut [T]>, threads: usize) {
         let RecurrentLayer { length, width, .. } = *self.layer;
         let rows: Vec<usize> = (0..self.layer.states.len() / width).collect();
         let group = group_size(rows.len(), threads);
         let outs = states.chunks_mut(group * length * width);
-        let mut kept = kept.map(|kept| kept.chunks_mut(group * length * C::STORED * width));
+        let mut kept = kept.map(|kept| kept.chunks_mut(group * length * C::STORED_VECTORS * width));
         let runs = rows
             .chunks(group)
             .zip(outs)
@@ -117,10 +116,10 @@ impl<T: Float> PackedLayer<'_, T> {
                 kept: kept.as_mut().and_then(Iterator::next),
                 is_all: true,
             });
-        parallel::for_each(runs.collect(), threads, ForwardRun::run::<C>);
+        parallel::run_tasks(runs.collect(), threads, ForwardRun::run::<C>);
     }
 
-    fn fill_at<C: Cell>(&self, positions: &[usize], states: &mut [T], threads: usize) {
+    fn fill_positions<C: Cell>(&self, positions: &[usize], states: &mut [T], threads: usize) {
         let RecurrentLayer { length, width, .. } = *self.layer;
         let steps = |row: &usize| {
             let position = positions[*row];
@@ -146,7 +145,7 @@ impl<T: Float> PackedLayer<'_, T> {
                 kept: None,
                 is_all: false,
             });
-        parallel::for_each(runs.collect(), threads, ForwardRun::run::<C>);
+        parallel::run_tasks(runs.collect(), threads, ForwardRun::run::<C>);
         for (row, sorted_states) in rows.iter().zip(sorted_states.chunks_exact(width)) {
             states[row * width..][..width].copy_from_slice(sorted_states);
         }
@@ -155,7 +154,7 @@ impl<T: Float> PackedLayer<'_, T> {
 
 /// The number of sequences that are computed together, step by step.
 fn group_size(rows: usize, threads: usize) -> usize {
-    tuned::RECURRENT_SEQUENCES.min(rows.div_ceil(threads.max(1)).max(1))
+    tuned::RECURRENT_BLOCK_SEQUENCES.min(rows.div_ceil(threads.max(1)).max(1))
 }
 
 /// A group of sequences, sorted by their number of steps, longest first.
@@ -177,9 +176,9 @@ impl<T: Float> ForwardRun<'_, T> {
     fn run<C: Cell>(mut self) {
         let (rows, width) = (self.rows.len(), self.shared.layer.width);
         let (size, gates) = (rows * width, C::GATES * width);
-        let block = (tuned::RECURRENT_SEQUENCES / rows).max(1);
+        let block = (tuned::RECURRENT_BLOCK_SEQUENCES / rows).max(1);
         let features = block * rows * self.shared.inputs.features;
-        let total = features + 2 * size + (block + 1) * rows * gates + C::STORED * width;
+        let total = features + 2 * size + (block + 1) * rows * gates + C::STORED_VECTORS * width;
         T::with_scratch(total, |scratch| {
             let (inputs, rest) = scratch.split_at_mut(features);
             let (state, rest) = rest.split_at_mut(size);
@@ -207,7 +206,7 @@ impl<T: Float> ForwardRun<'_, T> {
                     state_gates,
                     discarded,
                 };
-                step_all(step, PhantomData::<C>);
+                run_step(step, PhantomData::<C>);
             }
             if !self.is_all {
                 self.states.copy_from_slice(state);
@@ -220,9 +219,9 @@ impl<T: Float> ForwardRun<'_, T> {
         let layer = self.shared.layer;
         for (number, &row) in self.rows.iter().enumerate() {
             let place = number * layer.width..(number + 1) * layer.width;
-            state[place.clone()].copy_from_slice(layer.first(layer.states, row));
+            state[place.clone()].copy_from_slice(layer.initial_state(layer.states, row));
             if let Some(cells) = layer.cells {
-                cell[place].copy_from_slice(layer.first(cells, row));
+                cell[place].copy_from_slice(layer.initial_state(cells, row));
             }
         }
     }
@@ -247,7 +246,7 @@ impl<T: Float> ForwardRun<'_, T> {
             let start = (row * layer.length + position) * features;
             out.copy_from_slice(&x[start..start + features]);
         }
-        let inputs = Matrix::contiguous(&*inputs, [rows, features], false);
+        let inputs = Matrix::from_slice(&*inputs, [rows, features], false);
         let out = MatrixMut::new(out, rows, columns, columns);
         let weight = &self.shared.by_inputs;
         weight.multiply(&inputs, out, Epilogue::with_bias(bias));
@@ -257,7 +256,7 @@ impl<T: Float> ForwardRun<'_, T> {
     fn multiply_states<C: Cell>(&self, state: &[T], out: &mut [T]) {
         let layer = self.shared.layer;
         let (rows, columns) = (state.len() / layer.width, C::GATES * layer.width);
-        let states = Matrix::contiguous(state, [rows, layer.width], false);
+        let states = Matrix::from_slice(state, [rows, layer.width], false);
         let out = MatrixMut::new(out, rows, columns, columns);
         let weight = &self.shared.by_states;
         weight.multiply(&states, out, Epilogue::with_bias(layer.bias));
@@ -279,10 +278,14 @@ struct RecurrentStep<'a, 'b, T> {
 }
 
 #[vectorized]
-fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: RecurrentStep<'_, '_, T>, _: PhantomData<C>) {
+fn run_step<S: Simd, T: Float, C: Cell>(simd: S, at: RecurrentStep<'_, '_, T>, _: PhantomData<C>) {
     let RecurrentStep { run, position, .. } = at;
     let layer = run.shared.layer;
-    let (width, gates, parts) = (layer.width, C::GATES * layer.width, C::STORED * layer.width);
+    let (width, gates, parts) = (
+        layer.width,
+        C::GATES * layer.width,
+        C::STORED_VECTORS * layer.width,
+    );
     for number in 0..at.active {
         let (row, place) = (run.rows[number], number * layer.length + position);
         let state = &mut at.state[number * width..][..width];

@@ -42,14 +42,18 @@ pub struct RecurrentLayer<'a, T> {
 }
 
 /// Returns the number of gates of a layer, each as wide as the state.
-pub fn gates(has_cells: bool) -> usize {
+pub fn gate_count(has_cells: bool) -> usize {
     if has_cells { Lstm::GATES } else { Gru::GATES }
 }
 
 /// Returns the number of vectors that each step stores for the backward pass. Each
 /// stored vector is as wide as the state.
 pub fn stored_parts(has_cells: bool) -> usize {
-    if has_cells { Lstm::STORED } else { Gru::STORED }
+    if has_cells {
+        Lstm::STORED_VECTORS
+    } else {
+        Gru::STORED_VECTORS
+    }
 }
 
 impl<'a, T: Float> RecurrentLayer<'a, T> {
@@ -63,7 +67,7 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
     }
 
     /// Returns the position of the previous step, or `None` for the first step.
-    fn before(&self, position: usize) -> Option<usize> {
+    fn previous_position(&self, position: usize) -> Option<usize> {
         if self.reverse {
             (position + 1 < self.length).then_some(position + 1)
         } else {
@@ -77,12 +81,12 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
     }
 
     /// Returns the initial state, or the initial cell, of a sequence.
-    fn first(&self, firsts: &'a [T], row: usize) -> &'a [T] {
+    fn initial_state(&self, firsts: &'a [T], row: usize) -> &'a [T] {
         &firsts[row * self.width..][..self.width]
     }
 
     /// Returns the recurrent weights as a right matrix, to be multiplied with states.
-    fn for_states(&self) -> Matrix<'a, T> {
+    fn state_weights(&self) -> Matrix<'a, T> {
         Matrix {
             values: self.weight,
             lines: self.weight.len() / self.width,
@@ -94,7 +98,7 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
 
     /// Returns the recurrent weights as a right matrix, to be multiplied with gradients
     /// of the gates.
-    fn for_gates(&self) -> Matrix<'a, T> {
+    fn gate_weights(&self) -> Matrix<'a, T> {
         Matrix {
             values: self.weight,
             lines: self.width,

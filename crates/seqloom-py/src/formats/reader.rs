@@ -1,8 +1,6 @@
 //! Reading of sequence files, batch by batch.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf};
 
 use numpy::PyArray1;
 use pyo3::prelude::*;

@@ -78,7 +78,7 @@ pub(crate) fn batch_norm_grad(
         let normal = ChannelMoments { weight, mean, variance, epsilon: eps };
         let outs = [out_x.as_slice_mut()?, out_weight.as_slice_mut()?, out_bias.as_slice_mut()?];
         let pair = (x.as_slice()?, grad.as_slice()?);
-        pool::run_kernel(py, threads, || kernel::gradients(positions, pair, normal, outs, threads))
+        pool::run_kernel(py, threads, || kernel::fill_gradients(positions, pair, normal, outs, threads))
     })
 }
 

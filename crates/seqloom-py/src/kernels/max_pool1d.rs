@@ -2,7 +2,7 @@
 
 use numpy::{PyArrayMethods, PyReadonlyArray3, PyReadwriteArray3};
 use pyo3::{exceptions::PyValueError, prelude::*};
-use seqloom_kernels::max_pool1d::{self as kernel, Window};
+use seqloom_kernels::max_pool1d::{self as kernel, PoolWindow};
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
@@ -23,7 +23,7 @@ pub(crate) fn max_pool1d(
 ) -> PyResult<()> {
     let [batch, channels, length] = x.axes("x")?;
     let threads = seqloom_kernels::useful_threads(threads, 4 * x.len());
-    let window = Window {
+    let window = PoolWindow {
         length,
         kernel,
         stride,
@@ -38,8 +38,8 @@ pub(crate) fn max_pool1d(
     })
 }
 
-fn out_length(window: &Window) -> PyResult<usize> {
-    let Window {
+fn out_length(window: &PoolWindow) -> PyResult<usize> {
+    let PoolWindow {
         length,
         kernel,
         stride,

@@ -32,10 +32,10 @@ pub(crate) fn products(
         let left = left.read::<T>("left", &shape(rows, left_transposed))?;
         let right = right.read::<T>("right", &shape(columns, !right_transposed))?;
         let mut out = out.write::<T>("out", &[count, rows, columns])?;
-        let left = Matrix::contiguous(left.as_slice()?, [rows, k], left_transposed);
-        let right = Matrix::contiguous(right.as_slice()?, [columns, k], !right_transposed);
+        let left = Matrix::from_slice(left.as_slice()?, [rows, k], left_transposed);
+        let right = Matrix::from_slice(right.as_slice()?, [columns, k], !right_transposed);
         let out = out.as_slice_mut()?;
-        pool::run_kernel(py, threads, || kernel::products(left, right, None, out, threads))
+        pool::run_kernel(py, threads, || kernel::multiply_pairs(left, right, None, out, threads))
     })
 }
 
@@ -75,10 +75,10 @@ fn multiply<T: Float + Element>(
     let (Ok(left), Ok(right), Ok(bias)) = (left.as_slice(), right.as_slice(), bias) else {
         return Ok(false);
     };
-    let left = Matrix::contiguous(left, [rows, k], are_transposed.0);
-    let right = Matrix::contiguous(right, [columns, k], are_transposed.1);
+    let left = Matrix::from_slice(left, [rows, k], are_transposed.0);
+    let right = Matrix::from_slice(right, [columns, k], are_transposed.1);
     let mut out = out.write::<T>("out", &[rows, columns])?;
     let out = out.as_slice_mut()?;
-    let work = || kernel::products(left, right, bias, out, threads);
+    let work = || kernel::multiply_pairs(left, right, bias, out, threads);
     pool::run_kernel(py, threads, work).map(|()| true)
 }

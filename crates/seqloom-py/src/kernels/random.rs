@@ -23,7 +23,7 @@ pub(crate) fn position_bits(
     let out = out.as_slice_mut()?;
     let threads = seqloom_kernels::useful_threads(threads, 2 * out.len());
     pool::run_kernel(py, threads, || {
-        random::bits(Key([key0, key1]), out, threads);
+        random::random_bits(Key([key0, key1]), out, threads);
     })
 }
 

@@ -128,7 +128,7 @@ impl RecurrentSizes {
             batch,
             length,
             width,
-            gates: kernel::gates(has_cells),
+            gates: kernel::gate_count(has_cells),
             kept: kernel::stored_parts(has_cells),
             has_cells,
         })

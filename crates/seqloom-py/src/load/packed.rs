@@ -1,7 +1,6 @@
 //! Packed batches of the records of files.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::{prelude::*, types::PyBytes};

@@ -1,7 +1,6 @@
 //! Sequence records stored as columns, and selection of rows.
 
-use std::mem;
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;

@@ -1,7 +1,6 @@
 //! An exported model that scores files.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::{prelude::*, types::PyString};

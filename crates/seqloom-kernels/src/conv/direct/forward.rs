@@ -60,7 +60,7 @@ impl WindowProduct {
                 product: self,
                 form,
                 tile,
-                channels: self.channels(tile),
+                channels: self.channels_per_group(tile),
                 packed,
                 block,
             };
@@ -70,10 +70,11 @@ impl WindowProduct {
 
     /// Returns the number of input channels that are processed together. All groups of
     /// channels have about the same size.
-    fn channels(self, tile: usize) -> usize {
+    fn channels_per_group(self, tile: usize) -> usize {
         let all = self.input.channels.max(1);
-        let fitting =
-            (tuned::CONV_TILE_INPUTS / self.input.with_channels(1).scratch(tile).max(1)).max(1);
+        let fitting = (tuned::CONV_TILE_INPUTS
+            / self.input.with_channels(1).scratch_size(tile).max(1))
+        .max(1);
         all.div_ceil(all.div_ceil(fitting))
     }
 }
@@ -89,26 +90,26 @@ struct BlockForm {
 impl BlockForm {
     /// The block size for processors with 16 registers. A block with three registers of
     /// windows would need more than 16 registers.
-    const REGISTERS_16: Self = Self {
+    const FOR_16_REGISTERS: Self = Self {
         rows: tuned::CONV_TILE_ROWS_16,
         wide: 2,
     };
     /// The block sizes for processors with 32 registers.
-    const REGISTERS_32: [Self; 2] = [Self { rows: 12, wide: 2 }, Self { rows: 8, wide: 3 }];
+    const FOR_32_REGISTERS: [Self; 2] = [Self { rows: 12, wide: 2 }, Self { rows: 8, wide: 3 }];
 
     /// Returns the block size that leaves the fewest rows unused.
     fn new(rows: usize, are_many: bool) -> Self {
-        let [high, low] = Self::REGISTERS_32;
+        let [high, low] = Self::FOR_32_REGISTERS;
         match are_many {
-            false => Self::REGISTERS_16,
-            true if high.computed(rows) <= low.computed(rows) => high,
+            false => Self::FOR_16_REGISTERS,
+            true if high.computed_rows(rows) <= low.computed_rows(rows) => high,
             true => low,
         }
     }
 
     /// Returns the number of rows that are computed for `rows` filter rows: a multiple
     /// of half a block.
-    fn computed(self, rows: usize) -> usize {
+    fn computed_rows(self, rows: usize) -> usize {
         rows.next_multiple_of(self.rows / 2)
     }
 }
@@ -160,51 +161,53 @@ impl<T: Float> FilterJob<'_, T> {
         let WindowProduct { input, size } = self.product;
         let offsets: Vec<usize> = input
             .with_channels(self.channels)
-            .offsets(self.tile)
+            .tap_offsets(self.tile)
             .collect();
         let plane = size[0] * size[1];
         let samples = out.len() / (rows * plane);
-        let columns = self.columns(samples, plane, threads);
+        let columns = self.positions_per_task(samples, plane, threads);
         let outs = out.chunks_exact_mut(rows * plane).enumerate();
         let pieces = outs.flat_map(|(number, out)| {
-            let sample = &x[number * input.sample()..][..input.sample()];
+            let sample = &x[number * input.sample_size()..][..input.sample_size()];
             let pieces = MatrixMut::new(out, rows, plane, plane).blocks(rows, columns);
             pieces
                 .into_iter()
                 .map(move |(_, start, out)| SamplePiece { sample, start, out })
         });
-        parallel::for_each(pieces.collect(), threads, |piece| {
-            self.fill(piece, &offsets);
+        parallel::run_tasks(pieces.collect(), threads, |piece| {
+            self.fill_piece(piece, &offsets);
         });
     }
 
     /// Returns the number of positions that one task computes: full tiles along one
     /// axis, or full rows of an image.
-    fn columns(self, samples: usize, plane: usize, threads: usize) -> usize {
-        if parallel::is_single_threaded(threads) || samples >= tuned::CONV_BLOCKS * threads {
+    fn positions_per_task(self, samples: usize, plane: usize, threads: usize) -> usize {
+        if parallel::is_single_threaded(threads)
+            || samples >= tuned::CONV_BLOCKS_PER_THREAD * threads
+        {
             return plane;
         }
         let [height, width] = self.product.size;
         let whole = if height == 1 { self.tile } else { width };
-        let wanted = samples * plane / (tuned::CONV_BLOCKS * threads);
+        let wanted = samples * plane / (tuned::CONV_BLOCKS_PER_THREAD * threads);
         wanted
             .next_multiple_of(whole)
             .clamp(whole, plane.max(whole))
     }
 
-    fn fill(self, mut piece: SamplePiece<'_, T>, offsets: &[usize]) {
+    fn fill_piece(self, mut piece: SamplePiece<'_, T>, offsets: &[usize]) {
         let WindowProduct { input, size } = self.product;
         let count = piece.out.columns_count();
         T::with_scratch(
-            input.with_channels(self.channels).scratch(self.tile),
+            input.with_channels(self.channels).scratch_size(self.tile),
             |scratch| {
                 for range in row_ranges(piece.start, count, size[1], self.tile) {
                     for channel in (0..input.channels.max(1)).step_by(self.channels) {
                         let some = input.with_channels(self.channels.min(input.channels - channel));
-                        let scratch = &mut scratch[..some.scratch(self.tile)];
-                        let values = &piece.sample[channel * some.plane()..];
+                        let scratch = &mut scratch[..some.scratch_size(self.tile)];
+                        let values = &piece.sample[channel * some.plane_size()..];
                         let position = [range.start / size[1], range.start % size[1]];
-                        some.fill(values, position, self.tile, scratch);
+                        some.copy_windows(values, position, self.tile, scratch);
                         let window = some.kernel[0] * some.kernel[1];
                         fill_tile(WindowTile {
                             job: self,
@@ -267,10 +270,12 @@ struct WindowTile<'a, T> {
 #[vectorized]
 fn fill_tile<S: Simd, T: Float>(simd: S, tile: WindowTile<'_, T>) {
     match (machine::has_many_registers::<S>(), tile.job.form.wide) {
-        (true, 2) => tile.blocks::<S, 12, 6, 2>(simd),
-        (true, _) => tile.blocks::<S, 8, 4, 3>(simd),
+        (true, 2) => tile.fill_blocks::<S, 12, 6, 2>(simd),
+        (true, _) => tile.fill_blocks::<S, 8, 4, 3>(simd),
         (false, _) => tile
-            .blocks::<S, { tuned::CONV_TILE_ROWS_16 }, { tuned::CONV_TILE_ROWS_16 / 2 }, 2>(simd),
+            .fill_blocks::<S, { tuned::CONV_TILE_ROWS_16 }, { tuned::CONV_TILE_ROWS_16 / 2 }, 2>(
+                simd,
+            ),
     }
 }
 
@@ -278,22 +283,22 @@ impl<T: Float> WindowTile<'_, T> {
     /// Fills all output rows, `R` at a time. If the last block is at most half full,
     /// the last `H = R / 2` rows are computed by a smaller block.
     #[inline(always)]
-    fn blocks<S: Simd, const R: usize, const H: usize, const V: usize>(mut self, simd: S) {
+    fn fill_blocks<S: Simd, const R: usize, const H: usize, const V: usize>(mut self, simd: S) {
         let blocks = self.job.packed.chunks_exact(self.job.block);
         for (number, block) in blocks.enumerate() {
             let (block, _) = block.as_chunks::<R>();
             let row = number * R;
             if self.out.rows_count() - row > H {
-                self.rows::<S, R, R, V>(simd, block, row);
+                self.fill_rows::<S, R, R, V>(simd, block, row);
             } else {
-                self.rows::<S, R, H, 3>(simd, block, row);
+                self.fill_rows::<S, R, H, 3>(simd, block, row);
             }
         }
     }
 
     /// Fills up to `K` output rows, `V` registers of windows at a time.
     #[inline(always)]
-    fn rows<S: Simd, const R: usize, const K: usize, const V: usize>(
+    fn fill_rows<S: Simd, const R: usize, const K: usize, const V: usize>(
         &mut self,
         simd: S,
         block: &[[T; R]],
@@ -302,9 +307,9 @@ impl<T: Float> WindowTile<'_, T> {
         let lanes = Lanes::<S, T>::COUNT;
         for position in (0..self.columns.len()).step_by(V * lanes) {
             match (self.columns.len() - position).div_ceil(lanes) {
-                1 => self.block::<S, R, K, 1>(simd, block, row, position),
-                2 => self.block::<S, R, K, 2>(simd, block, row, position),
-                _ => self.block::<S, R, K, V>(simd, block, row, position),
+                1 => self.fill_block::<S, R, K, 1>(simd, block, row, position),
+                2 => self.fill_block::<S, R, K, 2>(simd, block, row, position),
+                _ => self.fill_block::<S, R, K, V>(simd, block, row, position),
             }
         }
     }
@@ -312,7 +317,7 @@ impl<T: Float> WindowTile<'_, T> {
     /// Computes `K` rows for `V` registers of adjacent windows, and stores the sums or
     /// adds them to the output.
     #[inline(always)]
-    fn block<S: Simd, const R: usize, const K: usize, const V: usize>(
+    fn fill_block<S: Simd, const R: usize, const K: usize, const V: usize>(
         &mut self,
         simd: S,
         block: &[[T; R]],

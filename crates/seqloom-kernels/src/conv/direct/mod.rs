@@ -12,12 +12,12 @@ mod weight_grad;
 use super::Shape;
 use crate::{Float, tuned};
 use forward::{Filter, WindowProduct};
-use rows::{InputRows, signed};
+use rows::{InputRows, to_isize};
 
 /// Returns true if convolution without packing is faster. `products` is the number of
 /// products that are summed for each output value.
 pub(super) fn is_faster(shape: &Shape, products: usize) -> bool {
-    let pays = if is_row(shape) {
+    let pays = if has_one_axis(shape) {
         products <= tuned::CONV_MAX_PRODUCTS_1D
     } else {
         products <= tuned::CONV_MAX_PRODUCTS_2D && shape.size[1] >= tuned::CONV_MIN_WINDOWS
@@ -28,13 +28,13 @@ pub(super) fn is_faster(shape: &Shape, products: usize) -> bool {
 /// Returns true if convolution without packing is faster for a filter with `rows` rows.
 /// With few rows, each window is used too rarely to justify the time of packing.
 pub(super) fn is_faster_for_rows(shape: &Shape, rows: usize) -> bool {
-    let is_simple = is_row(shape) && shape.groups == 1 && shape.stride[1] == 1;
+    let is_simple = has_one_axis(shape) && shape.groups == 1 && shape.stride[1] == 1;
     is_simple
         && tuned::CONV_GRAD_OUTPUTS.contains(&rows)
         && shape.positions() >= tuned::CONV_MIN_WINDOWS
 }
 
-fn is_row(shape: &Shape) -> bool {
+fn has_one_axis(shape: &Shape) -> bool {
     shape.size[0] == 1 && shape.kernel[0] == 1 && shape.padding[0] == 0
 }
 
@@ -46,7 +46,7 @@ impl Shape {
             channels: self.channels,
             size: self.size,
             spread: [1, 1],
-            start: self.padding.map(|padding| -signed(padding)),
+            start: self.padding.map(|padding| -to_isize(padding)),
             stride: self.stride,
             kernel: self.kernel,
             dilation: self.dilation,
@@ -59,7 +59,7 @@ impl Shape {
     fn gradient_rows(&self) -> InputRows {
         let start = |axis: usize| {
             let reach = self.dilation[axis] * self.kernel[axis].saturating_sub(1);
-            signed(self.padding[axis]) - signed(reach)
+            to_isize(self.padding[axis]) - to_isize(reach)
         };
         InputRows {
             channels: self.outputs,

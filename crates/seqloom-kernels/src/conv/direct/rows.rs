@@ -25,7 +25,7 @@ pub(super) struct InputRows {
 
 impl InputRows {
     /// Returns the number of input rows that an output row depends on, in all channels.
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn row_count(&self) -> usize {
         self.channels * self.kernel[0]
     }
 
@@ -35,34 +35,37 @@ impl InputRows {
     }
 
     /// Returns the number of values of a channel.
-    pub(super) fn plane(&self) -> usize {
+    pub(super) fn plane_size(&self) -> usize {
         self.size[0] * self.size[1]
     }
 
     /// Returns the number of values of a sample.
-    pub(super) fn sample(&self) -> usize {
-        self.channels * self.plane()
+    pub(super) fn sample_size(&self) -> usize {
+        self.channels * self.plane_size()
     }
 
     /// Returns the size of the scratch memory for the input rows of `width` windows.
-    pub(super) fn scratch(&self, width: usize) -> usize {
-        self.count() * self.phases() * self.phase_length(width)
+    pub(super) fn scratch_size(&self, width: usize) -> usize {
+        self.row_count() * self.phase_count() * self.phase_length(width)
     }
 
     /// Returns the offset of each tap of the first window in scratch memory, row by
     /// row.
-    pub(super) fn offsets(&self, width: usize) -> impl Iterator<Item = usize> + use<> {
+    pub(super) fn tap_offsets(&self, width: usize) -> impl Iterator<Item = usize> + use<> {
         let ([_, kernel], [_, stride]) = (self.kernel, self.stride);
-        let (phases, length, dilation) =
-            (self.phases(), self.phase_length(width), self.dilation[1]);
-        (0..self.count() * kernel).map(move |tap| {
+        let (phases, length, dilation) = (
+            self.phase_count(),
+            self.phase_length(width),
+            self.dilation[1],
+        );
+        (0..self.row_count() * kernel).map(move |tap| {
             let (row, position) = (tap / kernel, tap % kernel * dilation);
             (row * phases + position % stride) * length + position / stride
         })
     }
 
     /// Copies the input values of `width` windows, starting at `position`.
-    pub(super) fn fill<T: Float>(
+    pub(super) fn copy_windows<T: Float>(
         &self,
         sample: &[T],
         position: [usize; 2],
@@ -71,9 +74,9 @@ impl InputRows {
     ) {
         let length = self.phase_length(width);
         for (number, out) in out.chunks_exact_mut(length).enumerate() {
-            let (row, phase) = (number / self.phases(), number % self.phases());
+            let (row, phase) = (number / self.phase_count(), number % self.phase_count());
             let row = self.row(sample, position[0], row).unwrap_or_default();
-            let start = self.start[1] + signed(position[1] * self.stride[1] + phase);
+            let start = self.start[1] + to_isize(position[1] * self.stride[1] + phase);
             match (self.stride[1], self.spread[1]) {
                 (1, 1) => copy_range(row, start, out),
                 (stride, 1) => copy_every_stride(row, start, stride, out),
@@ -86,7 +89,7 @@ impl InputRows {
     /// row is padding.
     fn row<'a, T>(&self, sample: &'a [T], line: usize, number: usize) -> Option<&'a [T]> {
         let (channel, tap) = (number / self.kernel[0], number % self.kernel[0]);
-        let position = self.start[0] + signed(line * self.stride[0] + tap * self.dilation[0]);
+        let position = self.start[0] + to_isize(line * self.stride[0] + tap * self.dilation[0]);
         let position = usize::try_from(position).ok()?;
         let line =
             Some(position / self.spread[0]).filter(|line| line * self.spread[0] == position)?;
@@ -97,7 +100,7 @@ impl InputRows {
     /// Returns the number of phases. A phase contains the positions of a row that have
     /// the same remainder modulo the stride. Within a phase, the values that a tap
     /// reads for adjacent windows are next to each other.
-    fn phases(&self) -> usize {
+    fn phase_count(&self) -> usize {
         self.stride[1].min(self.span() + 1)
     }
 
@@ -122,7 +125,7 @@ fn copy_range<T: Float>(row: &[T], start: isize, out: &mut [T]) {
 
 fn copy_every_stride<T: Float>(row: &[T], start: isize, stride: usize, out: &mut [T]) {
     for (number, out) in out.iter_mut().enumerate() {
-        let position = usize::try_from(start + signed(number * stride)).ok();
+        let position = usize::try_from(start + to_isize(number * stride)).ok();
         *out = position
             .and_then(|position| row.get(position))
             .copied()
@@ -133,7 +136,7 @@ fn copy_every_stride<T: Float>(row: &[T], start: isize, stride: usize, out: &mut
 fn spread_values<T: Float>(row: &[T], start: isize, spread: usize, out: &mut [T]) {
     out.fill(T::ZERO);
     for (number, &value) in row.iter().enumerate() {
-        let position = usize::try_from(signed(number * spread) - start).ok();
+        let position = usize::try_from(to_isize(number * spread) - start).ok();
         if let Some(out) = position.and_then(|position| out.get_mut(position)) {
             *out = value;
         }
@@ -142,6 +145,6 @@ fn spread_values<T: Float>(row: &[T], start: isize, spread: usize, out: &mut [T]
 
 /// Converts a size to a signed integer. The conversion cannot overflow, because array
 /// sizes are below half of the largest `usize`.
-pub(super) const fn signed(size: usize) -> isize {
+pub(super) const fn to_isize(size: usize) -> isize {
     size.cast_signed()
 }

@@ -32,17 +32,17 @@ pub(super) fn fill_weight_grad<T: Float>(
         sizes,
         x,
         grad,
-        offsets: &sizes.offsets(),
+        offsets: &sizes.tap_offsets(),
     };
-    T::with_scratch(parts * sizes.sums(), |sums| {
-        parallel::chunks(sums, sizes.sums(), threads, |part, sums| {
+    T::with_scratch(parts * sizes.sum_count(), |sums| {
+        parallel::fill_chunks(sums, sizes.sum_count(), threads, |part, sums| {
             sums.fill(T::ZERO);
             let range = part * samples..shape.batch.min((part + 1) * samples);
-            T::with_scratch(sizes.scratch(), |scratch| {
+            T::with_scratch(sizes.scratch_size(), |scratch| {
                 range.for_each(|sample| job.add_sample(sample, scratch, sums));
             });
         });
-        sizes.finish(sums, outs);
+        sizes.store_gradients(sums, outs);
     });
 }
 
@@ -78,18 +78,18 @@ impl TileSizes {
     /// Returns the number of sums for one part of the batch, which form one row for
     /// each tap and one row for the bias. The number of taps is rounded up to full
     /// blocks.
-    fn sums(&self) -> usize {
+    fn sum_count(&self) -> usize {
         (self.taps.next_multiple_of(CONV_GRAD_TAPS) + 1) * self.columns
     }
 
-    fn scratch(&self) -> usize {
-        self.input.scratch(self.tile) + self.tile * self.columns
+    fn scratch_size(&self) -> usize {
+        self.input.scratch_size(self.tile) + self.tile * self.columns
     }
 
     /// Returns the offset of each tap in scratch memory, padded with zeros to full
     /// blocks of taps.
-    fn offsets(&self) -> Vec<usize> {
-        let mut offsets: Vec<usize> = self.input.offsets(self.tile).collect();
+    fn tap_offsets(&self) -> Vec<usize> {
+        let mut offsets: Vec<usize> = self.input.tap_offsets(self.tile).collect();
         offsets.resize(self.taps.next_multiple_of(CONV_GRAD_TAPS), 0);
         offsets
     }
@@ -115,15 +115,15 @@ impl TileSizes {
 
     /// Sums the gradients of all parts of the batch, and transposes the sum from shape
     /// (taps, columns) to (outputs, taps).
-    fn finish<T: Float>(&self, sums: &mut [T], (out, bias): (&mut [T], Option<&mut [T]>)) {
-        let (total, parts) = sums.split_at_mut(self.sums());
-        for part in parts.chunks_exact(self.sums()) {
+    fn store_gradients<T: Float>(&self, sums: &mut [T], (out, bias): (&mut [T], Option<&mut [T]>)) {
+        let (total, parts) = sums.split_at_mut(self.sum_count());
+        for part in parts.chunks_exact(self.sum_count()) {
             total
                 .iter_mut()
                 .zip(part)
                 .for_each(|(total, &part)| *total += part);
         }
-        let (taps, sum) = total.split_at(self.sums() - self.columns);
+        let (taps, sum) = total.split_at(self.sum_count() - self.columns);
         for (output, row) in out.chunks_exact_mut(self.taps.max(1)).enumerate() {
             let column = taps[output..].iter().step_by(self.columns);
             row.iter_mut()
@@ -154,12 +154,12 @@ impl<T: Float> WeightGradJob<'_, T> {
             tile,
             ..
         } = self.sizes;
-        let x = &self.x[sample * input.sample()..][..input.sample()];
+        let x = &self.x[sample * input.sample_size()..][..input.sample_size()];
         let size = outputs * height * width;
         let grad = &self.grad[sample * size..][..size];
-        let (rows, transposed) = scratch.split_at_mut(input.scratch(tile));
+        let (rows, transposed) = scratch.split_at_mut(input.scratch_size(tile));
         for [line, first] in tile_positions([height, width], tile) {
-            input.fill(x, [line, first], tile, rows);
+            input.copy_windows(x, [line, first], tile, rows);
             let transposed = &mut transposed[..tile.min(width - first) * columns];
             self.sizes.transpose(grad, line * width + first, transposed);
             add_tile(GradTile {
@@ -185,7 +185,7 @@ struct GradTile<'a, T> {
 fn add_tile<S: Simd, T: Float>(simd: S, tile: GradTile<'_, T>) {
     let WeightGradJob { sizes, offsets, .. } = *tile.job;
     let columns = sizes.columns;
-    let (taps, bias) = tile.sums.split_at_mut(sizes.sums() - columns);
+    let (taps, bias) = tile.sums.split_at_mut(sizes.sum_count() - columns);
     let (offsets, _) = offsets.as_chunks::<{ CONV_GRAD_TAPS }>();
     let taps = taps.chunks_exact_mut(CONV_GRAD_TAPS * columns);
     for (offsets, sums) in offsets.iter().zip(taps) {
