@@ -19,7 +19,7 @@ INTERPRETER_SCRIPT = (
     "import json, sys; print(json.dumps([sys.implementation.name, *sys.version_info[:2]]))"
 )
 TRAINING_PROGRAM = Path(__file__).with_name("train_and_predict.py").read_text("utf-8")
-FASTA_TEXT = "files/test.fa.gz"
+FASTA_FILE = "files/test.fa.gz"
 # Rust target of a wheel, by the start and the end of its platform tag.
 TARGET_OF_WHEEL = {
     ("manylinux", "x86_64"): "x86_64-unknown-linux-gnu",
@@ -169,11 +169,11 @@ def try_wheel(wheel: Path, python: Path) -> None:
         )
         seqloom = Path(folder, "venv", place, "seqloom")
         run(seqloom, "demo", "--files", "files", folder=folder)
-        run(seqloom, "predict", "run", FASTA_TEXT, "--out", "scores.tsv", folder=folder)
+        run(seqloom, "predict", "run", FASTA_FILE, "--out", "scores.tsv", folder=folder)
         run(seqloom, "export", "run", "--out", "model.seqloom", folder=folder)
         # Run the program in the wheel that does not use Python.
         run(
-            seqloom, "run", "model.seqloom", FASTA_TEXT, "--out", "alone.tsv", folder=folder
+            seqloom, "run", "model.seqloom", FASTA_FILE, "--out", "alone.tsv", folder=folder
         )
         with_python, alone = (Path(folder, it) for it in ("scores.tsv", "alone.tsv"))
         assert alone.read_bytes() == with_python.read_bytes(), "seqloom run differs"
