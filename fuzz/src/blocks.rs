@@ -3,10 +3,10 @@
 
 use std::mem;
 
-use seqloom_compression::image::IndexBytes;
+use seqloom_compression::index_bytes::IndexBytes;
 use seqloom_compression::input::BufferedInput;
-use seqloom_compression::seekable::{Container, Seekable, TextCache, blocks};
-use seqloom_compression::{Compression, Text, UnpackOptions, disk::Disk, unpack};
+use seqloom_compression::seekable::{AccessPoints, SeekableText, TextCache, find_blocks};
+use seqloom_compression::{Compression, TextSource, UnpackOptions, disk::DiskFile, open_text};
 use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
 
@@ -62,8 +62,8 @@ pub(crate) type Outcome = (Option<Compression>, Vec<u8>, Option<String>);
 /// Reads text up to its end or to an error.
 pub(crate) fn outcome(file: &[u8], size: usize, options: &UnpackOptions) -> Outcome {
     let pieces = SmallReads::new(file, size);
-    match unpack(BufferedInput::new(Box::new(pieces)), options) {
-        Err(trouble) => (None, Vec::new(), Some(format!("{trouble:?}"))),
+    match open_text(BufferedInput::new(Box::new(pieces)), options) {
+        Err(error) => (None, Vec::new(), Some(format!("{error:?}"))),
         Ok((compression, mut text)) => {
             let mut found = Vec::new();
             let error = read(text.as_mut(), &mut found);
@@ -72,16 +72,16 @@ pub(crate) fn outcome(file: &[u8], size: usize, options: &UnpackOptions) -> Outc
     }
 }
 
-pub(crate) fn read(text: &mut dyn Text, found: &mut Vec<u8>) -> Option<String> {
+pub(crate) fn read(text: &mut dyn TextSource, found: &mut Vec<u8>) -> Option<String> {
     loop {
-        match text.fill() {
+        match text.fill_buffer() {
             Ok([]) => return None,
             Ok(piece) => {
                 found.extend_from_slice(piece);
                 let count = piece.len();
                 text.consume(count);
             }
-            Err(trouble) => return Some(format!("{trouble:?}")),
+            Err(error) => return Some(format!("{error:?}")),
         }
     }
 }
@@ -104,15 +104,15 @@ fn compare((_, found, error): &Outcome, parts: &[Part], require_eof: bool) {
 
 /// Checks that reading by offset returns the whole text or an error.
 fn compare_seekable(file: &[u8], parts: &[Part]) {
-    let disk = Disk::open(&scratch::write("blocks", file)).expect("it was written");
-    let Ok((blocks, size)) = blocks(&disk) else {
+    let disk = DiskFile::open(&scratch::write("blocks", file)).expect("it was written");
+    let Ok((blocks, size)) = find_blocks(&disk) else {
         return;
     };
     let (container, image) = (
-        Container::Bgzip(blocks),
+        AccessPoints::Bgzip(blocks),
         IndexBytes::Memory(Vec::new().into()),
     );
-    let text = Seekable {
+    let text = SeekableText {
         disk,
         container,
         size,
@@ -120,7 +120,7 @@ fn compare_seekable(file: &[u8], parts: &[Part]) {
     };
     let mut found = Vec::new();
     if text
-        .read(0..size, &mut found, &mut TextCache::default())
+        .read_range(0..size, &mut found, &mut TextCache::default())
         .is_ok()
     {
         let is_whole = parts.iter().all(|part| part.text.is_some());

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use seqloom_compression::Compression;
-use seqloom_index::{Building, Index, build_in_memory};
+use seqloom_index::{BuildOptions, Index, build_in_memory};
 use seqloom_sequences::{Reader, ReaderOptions};
 use sirocco::deflate::Level;
 use sirocco::{Format, compress};
@@ -31,7 +31,7 @@ pub fn run(mut choices: Choices<'_>) {
     };
     let path = scratch::write("built", &file);
     let records = all_records(&path);
-    let built = build_in_memory(&path, &Building::default());
+    let built = build_in_memory(&path, &BuildOptions::default());
     assert_eq!(built.is_ok(), records.is_some(), "{:?}", built.err());
     if let Some((bytes, records)) = built.ok().zip(records) {
         compare_records(&path, bytes, &records);
@@ -60,31 +60,31 @@ fn all_records(path: &Path) -> Option<Vec<Record>> {
 fn compare_records(path: &Path, bytes: Vec<u8>, records: &[Record]) {
     let (index, _) = Index::from_bytes(path, bytes, 1).expect("the index was built from this file");
     let numbers: Vec<i64> = (0..).take(records.len()).collect();
-    let fetch = |index: &Index| index.fetch_many(&numbers, 1).map(|batch| of_batch(&batch));
+    let fetch = |index: &Index| index.fetch_records(&numbers, 1).map(|batch| of_batch(&batch));
     assert!(fetch(&index).is_ok_and(|found| found == records));
     let letters: usize = records.iter().map(|record| record.1.len()).sum();
-    assert_eq!(index.letters(), letters as u64);
-    let Ok(fai) = index.fai(0..index.len(), &mut HashSet::new()) else {
+    assert_eq!(index.residue_count(), letters as u64);
+    let Ok(fai) = index.fai_lines(0..index.len(), &mut HashSet::new()) else {
         return;
     };
-    let gzi = index.gzi();
+    let gzi = index.gzi_bytes();
     let gzi = gzi.as_deref().map(|bytes| (Path::new("gzi"), bytes));
-    if let Ok(index) = Index::from_standard(path, (Path::new("fai"), &fai), gzi) {
+    if let Ok(index) = Index::open_with_fai(path, (Path::new("fai"), &fai), gzi) {
         assert!(fetch(&index).is_ok_and(|found| found == records), "by .fai");
     }
 }
 
 /// Opens a file with an arbitrary `.fai`.
 fn open_by_table(path: &Path, table: &[u8]) {
-    let Ok(index) = Index::from_standard(path, (Path::new("fai"), table), None) else {
+    let Ok(index) = Index::open_with_fai(path, (Path::new("fai"), table), None) else {
         return;
     };
     let (first, last) = ([0, -1], [1, 2]);
     let _ = (
-        index.fetch_many(&first, 1),
-        index.headers(&first),
-        index.find(b"a"),
+        index.fetch_records(&first, 1),
+        index.fetch_headers(&first),
+        index.find_by_id(b"a"),
     );
     let _ = index.fetch_intervals(&first, (&[0, 1], &last), 1);
-    let _ = index.fai(0..3, &mut HashSet::new());
+    let _ = index.fai_lines(0..3, &mut HashSet::new());
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use seqloom_index::{Building, Index, build_in_memory, open_reader_at, parse_side};
+use seqloom_index::{BuildOptions, Index, build_in_memory, open_reader_at_record, parse_index_rows};
 use seqloom_sequences::ReaderOptions;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -38,7 +38,7 @@ pub fn run(mut choices: Choices<'_>) {
     let records = Records::new(&mut choices);
     let packing = Packing::new(&mut choices);
     let path = scratch::write("indexed", &records.file(packing));
-    let Ok(index) = build_in_memory(&path, &Building::default()) else {
+    let Ok(index) = build_in_memory(&path, &BuildOptions::default()) else {
         return;
     };
     let mut image = Image(index);
@@ -53,7 +53,7 @@ pub fn run(mut choices: Choices<'_>) {
 
 /// Opens an index and reads from it.
 fn look_up(path: &Path, image: &[u8], choices: &mut Choices<'_>) {
-    let _ = parse_side(image);
+    let _ = parse_index_rows(image);
     if let Ok((index, _)) = Index::from_bytes(path, image.to_vec(), 1) {
         query(&index, choices);
     }
@@ -63,7 +63,7 @@ fn look_up(path: &Path, image: &[u8], choices: &mut Choices<'_>) {
         threads: 2,
         ..ReaderOptions::default()
     };
-    if let Ok(mut reader) = open_reader_at(path, &options, choices.number() % 4) {
+    if let Ok(mut reader) = open_reader_at_record(path, &options, choices.number() % 4) {
         while let Ok(Some(_)) = reader.read(2, 1 << 10) {}
     }
 }
@@ -72,22 +72,22 @@ fn query(index: &Index, choices: &mut Choices<'_>) {
     let count = i64::try_from(index.len()).unwrap_or(i64::MAX);
     let numbers: Vec<i64> = (-2..count.min(6)).chain([count, count - 1]).collect();
     for number in &numbers {
-        let _ = (index.fetch_many(&[*number], 1), index.headers(&[*number]));
+        let _ = (index.fetch_records(&[*number], 1), index.fetch_headers(&[*number]));
         let _ = index.fetch_intervals(&[*number], (&[0], &[1]), 1);
         let bounds = [choices.number(), choices.number()].map(u64::cast_signed);
         let _ = index.fetch_intervals(&[*number], (&bounds[..1], &bounds[1..]), 1);
     }
     let _ = (
-        index.fetch_many(&numbers[2..], 1),
-        index.fetch_many(&[2, 0, 1], 1),
+        index.fetch_records(&numbers[2..], 1),
+        index.fetch_records(&[2, 0, 1], 1),
     );
     let _ = (
-        index.lengths(0..9),
-        index.gzi(),
-        index.fai(0..9, &mut [].into()),
+        index.record_lengths(0..9),
+        index.gzi_bytes(),
+        index.fai_lines(0..9, &mut [].into()),
     );
     for id in [&b""[..], b"r0", b"r1", b"r2"] {
-        let _ = index.find(id);
+        let _ = index.find_by_id(id);
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::parallel::text_from_snapshots;
-use seqloom_compression::{Text, UnpackOptions, unpack};
+use seqloom_compression::{TextSource, UnpackOptions, open_text};
 use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level};
 
@@ -39,13 +39,13 @@ type Outcome = (Vec<u8>, Option<String>);
 
 fn read_by_one_thread(path: &Path, options: &UnpackOptions) -> Outcome {
     let input = BufferedInput::open(path).expect("the file was written");
-    match unpack(input, options) {
+    match open_text(input, options) {
         Ok((_, text)) => drain(text),
-        Err(trouble) => (Vec::new(), Some(format!("{trouble:?}"))),
+        Err(error) => (Vec::new(), Some(format!("{error:?}"))),
     }
 }
 
-fn drain(mut text: Box<dyn Text>) -> Outcome {
+fn drain(mut text: Box<dyn TextSource>) -> Outcome {
     let mut found = Vec::new();
     let error = read(text.as_mut(), &mut found);
     (found, error)

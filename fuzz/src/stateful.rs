@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use seqloom_index::{Building, Index, IndexState, build_in_memory, open_reader};
+use seqloom_index::{BuildOptions, Index, IndexState, build_in_memory, open_reader};
 use seqloom_load::packed::{Origin, RecordFiles, SequenceFile};
 use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
@@ -20,7 +20,7 @@ pub fn run(mut choices: Choices<'_>) {
     let records = Records::new(&mut choices);
     let packing = Packing::new(&mut choices);
     let path = scratch::write("stateful", &records.file(packing));
-    let index_bytes = build_in_memory(&path, &Building::default()).expect("the file is valid");
+    let index_bytes = build_in_memory(&path, &BuildOptions::default()).expect("the file is valid");
     let mut machine = Machine {
         index: open(&path, &index_bytes),
         reader: None,
@@ -98,14 +98,14 @@ impl Machine {
 
     fn fetch(&self, choices: &mut Choices<'_>) {
         let numbers = self.numbers(choices);
-        let found = self.index.fetch_many(&numbers, 1);
+        let found = self.index.fetch_records(&numbers, 1);
         let found = found.as_ref().map(of_batch);
         assert_eq!(found.ok(), self.wanted(&numbers), "records {numbers:?}");
     }
 
     fn headers(&self, choices: &mut Choices<'_>) {
         let numbers = self.numbers(choices);
-        let found = self.index.headers(&numbers).ok();
+        let found = self.index.fetch_headers(&numbers).ok();
         let found = found.map(|(text, offsets)| split_at_offsets(&text, &offsets));
         let wanted = self.wanted(&numbers);
         let wanted = wanted.map(|records| records.into_iter().map(|record| record.0).collect());
@@ -114,7 +114,7 @@ impl Machine {
 
     fn find(&self, choices: &mut Choices<'_>) {
         let id = format!("r{}", choices.below(self.records.len() + 1));
-        let found = self.index.find(id.as_bytes()).expect("the index is valid");
+        let found = self.index.find_by_id(id.as_bytes()).expect("the index is valid");
         let is_same =
             |record: &Record| record.0.split(|byte| *byte == b' ').next() == Some(id.as_bytes());
         let all = (0..).zip(&self.records);
@@ -150,7 +150,7 @@ impl Machine {
 
     fn lengths(&self, choices: &mut Choices<'_>) {
         let (start, stop) = (choices.below(12), choices.below(12));
-        let found = self.index.lengths(start as u64..stop as u64);
+        let found = self.index.record_lengths(start as u64..stop as u64);
         let some = self.records.iter().take(stop).skip(start);
         let wanted: Vec<i64> = some.map(|record| record.1.len() as i64).collect();
         assert_eq!(found.expect("the index is valid"), wanted);

@@ -2,8 +2,7 @@
 //! specification, section 4.1).
 
 use seqloom_core::error::Fault;
-use sirocco::Format;
-use sirocco::inflate::Decoder;
+use sirocco::{Format, inflate::Decoder};
 
 /// Maximal size of a block in bytes, both compressed and decompressed.
 pub(crate) const MAX_BLOCK_BYTES: usize = 64 << 10;
@@ -67,13 +66,13 @@ impl BlockDecoder {
 }
 
 /// Returns the error for a corrupt block.
-pub(crate) fn corrupt(at: u64, why: &str) -> Fault {
+pub(crate) fn bad_block(at: u64, why: &str) -> Fault {
     let message = format!("the bgzip block at byte {at} is damaged: {why}");
     Fault::in_compressed_data(at, message)
 }
 
 /// Returns the error for a file that ends inside a block.
-pub(crate) fn cut_block(at: u64) -> Fault {
+pub(crate) fn truncated_block(at: u64) -> Fault {
     let message = format!("the file is truncated: it ends at byte {at}, inside a bgzip block");
     Fault::in_compressed_data(at, message)
 }

@@ -2,35 +2,35 @@
 
 use bzip2::{Decompress, Status};
 
-use super::piece::TextPiece;
 use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
+use super::text_buffer::TextBuffer;
 
 /// A decoder of bzip2 streams.
-pub(super) struct Bzip2(Decompress);
+pub(super) struct Bzip2Codec(Decompress);
 
-impl Bzip2 {
+impl Bzip2Codec {
     pub(super) fn new() -> Self {
         Self(Decompress::new(false))
     }
 }
 
-impl Codec for Bzip2 {
-    const NAME: &'static str = "bzip2";
+impl Codec for Bzip2Codec {
+    const FORMAT: &'static str = "bzip2";
 
-    fn begins(byte: u8) -> bool {
+    fn can_begin_with(byte: u8) -> bool {
         byte == b'B'
     }
 
-    fn begin(&mut self, _: &TextPiece) -> Result<(), String> {
+    fn begin_stream(&mut self, _: &TextBuffer) -> Result<(), String> {
         self.0 = Decompress::new(false);
         Ok(())
     }
 
-    fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, StreamError> {
+    fn decode(&mut self, packed: &[u8], piece: &mut TextBuffer) -> Result<CodecStep, StreamError> {
         let (read, written) = (self.0.total_in(), self.0.total_out());
-        let status = self.0.decompress(packed, piece.spare());
-        let used = increase(self.0.total_in(), read);
-        piece.grow(increase(self.0.total_out(), written));
+        let status = self.0.decompress(packed, piece.unused());
+        let used = counter_increase(self.0.total_in(), read);
+        piece.extend_text(counter_increase(self.0.total_out(), written));
         let then = match status {
             Ok(Status::StreamEnd) => StepEnd::Done,
             Ok(_) if piece.is_full() => StepEnd::Full,
@@ -45,6 +45,6 @@ impl Codec for Bzip2 {
 }
 
 /// Returns the number of bytes by which a running total has increased.
-pub(super) fn increase(after: u64, before: u64) -> usize {
+pub(super) fn counter_increase(after: u64, before: u64) -> usize {
     usize::try_from(after - before).unwrap_or(usize::MAX)
 }

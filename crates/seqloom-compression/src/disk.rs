@@ -5,17 +5,16 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use seqloom_core::number::as_u64;
-use seqloom_core::system::read_at;
+use seqloom_core::{number::as_u64, system::read_at};
 
-use crate::system::Identity;
+use crate::system::FileId;
 
 /// An open file that is read by offset, possibly by several threads and processes.
 ///
 /// The file is not memory-mapped, because the system kills a process if a file that it
 /// has mapped shrinks.
 #[derive(Debug)]
-pub struct Disk {
+pub struct DiskFile {
     file: File,
     size: u64,
     /// Modification time in nanoseconds since 1970; 0 if the system does not provide
@@ -23,7 +22,7 @@ pub struct Disk {
     changed: u64,
 }
 
-impl Disk {
+impl DiskFile {
     /// Opens a regular file. Returns an error for pipes, folders and devices.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
@@ -49,9 +48,9 @@ impl Disk {
     }
 
     /// Returns the identity of the file, or `None` if the system does not provide it.
-    pub(crate) fn identity(&self) -> Option<Identity> {
+    pub(crate) fn identity(&self) -> Option<FileId> {
         let facts = self.file.metadata().ok();
-        facts.and_then(|facts| Identity::new(&facts))
+        facts.and_then(|facts| FileId::new(&facts))
     }
 
     /// Returns the size of the file when it was opened.
@@ -60,13 +59,13 @@ impl Disk {
     }
 
     /// Returns the modification time of the file when it was opened.
-    pub fn changed(&self) -> u64 {
+    pub fn modification_time(&self) -> u64 {
         self.changed
     }
 
     /// Fills `out` with the bytes from offset `at`. Returns an error if the file ends
     /// earlier.
-    pub fn read(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
+    pub fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
         let mut done = 0;
         while done < out.len() {
             match read_at(&self.file, at + as_u64(done), &mut out[done..]) {
@@ -90,7 +89,7 @@ fn mtime(facts: &Metadata) -> u64 {
 
 /// Resizes `out` to at least `size` bytes. Returns an error if the memory cannot be
 /// allocated.
-pub fn try_resize(out: &mut Vec<u8>, size: usize) -> io::Result<()> {
+pub fn try_resize_buffer(out: &mut Vec<u8>, size: usize) -> io::Result<()> {
     let missing = size.saturating_sub(out.len());
     out.try_reserve(missing).map_err(|_| {
         io::Error::new(

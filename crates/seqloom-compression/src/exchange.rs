@@ -17,8 +17,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use seqloom_core::threads::{SharedState, Threads};
 
-use super::piece::TextPiece;
-use super::text::Trouble;
+use super::text::ReadError;
+use super::text_buffer::TextBuffer;
 use crate::input::{fork_error, zeroed_vec};
 
 /// Size in bytes of a chunk of compressed data.
@@ -26,10 +26,10 @@ const INPUT_CHUNK_BYTES: usize = 128 << 10;
 pub(super) const CHUNK_COUNT: usize = 4;
 /// Number of text buffers: the reader parses one buffer, the thread fills one, and two
 /// are waiting.
-const TEXT_PIECE_COUNT: usize = 4;
+const TEXT_BUFFER_COUNT: usize = 4;
 
 /// A chunk of the compressed file.
-pub(super) struct Chunk {
+pub(super) struct FileChunk {
     pub(super) bytes: Vec<u8>,
     pub(super) size: usize,
     /// True if this is the last chunk of the file.
@@ -59,12 +59,12 @@ pub(super) struct TextExchange {
 }
 
 struct ExchangeState {
-    packed: VecDeque<Chunk>,
-    chunks: Vec<Chunk>,
-    text: VecDeque<TextPiece>,
-    pieces: Vec<TextPiece>,
+    packed: VecDeque<FileChunk>,
+    chunks: Vec<FileChunk>,
+    text: VecDeque<TextBuffer>,
+    pieces: Vec<TextBuffer>,
     /// The result of the thread, which is returned to the reader after all text.
-    outcome: Option<Result<(), Trouble>>,
+    outcome: Option<Result<(), ReadError>>,
     /// True while the thread waits for a chunk.
     is_idle: bool,
     closed: bool,
@@ -72,17 +72,17 @@ struct ExchangeState {
 
 /// The event that the reader must handle next.
 pub(super) enum ExchangeEvent {
-    Text(TextPiece),
+    Text(TextBuffer),
     /// A free chunk, which the reader should fill with the next bytes of the file.
-    FreeChunk(Chunk),
-    End(Result<(), Trouble>),
+    FreeChunk(FileChunk),
+    End(Result<(), ReadError>),
 }
 
 impl TextExchange {
     /// Creates an exchange with this number of chunks.
     fn new(chunks: usize) -> io::Result<Self> {
         let chunk = |_| {
-            Ok(Chunk {
+            Ok(FileChunk {
                 bytes: zeroed_vec(INPUT_CHUNK_BYTES)?,
                 size: 0,
                 is_last: false,
@@ -92,9 +92,9 @@ impl TextExchange {
         let state = ExchangeState {
             packed: VecDeque::with_capacity(chunks),
             chunks: (0..chunks).map(chunk).collect::<io::Result<_>>()?,
-            text: VecDeque::with_capacity(TEXT_PIECE_COUNT),
-            pieces: (0..TEXT_PIECE_COUNT)
-                .map(|_| TextPiece::new())
+            text: VecDeque::with_capacity(TEXT_BUFFER_COUNT),
+            pieces: (0..TEXT_BUFFER_COUNT)
+                .map(|_| TextBuffer::new())
                 .collect::<io::Result<_>>()?,
             outcome: None,
             is_idle: false,
@@ -107,19 +107,19 @@ impl TextExchange {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, ExchangeState> {
+    fn lock_state(&self) -> MutexGuard<'_, ExchangeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets the reader return a used text buffer to the exchange.
-    pub(super) fn give_back(&self, piece: TextPiece) {
-        self.lock().pieces.push(piece);
+    pub(super) fn return_buffer(&self, piece: TextBuffer) {
+        self.lock_state().pieces.push(piece);
         self.for_thread.notify_one();
     }
 
     /// Lets the reader wait for the next text, free chunk or result.
-    pub(super) fn next(&self, reading: ReadTiming) -> ExchangeEvent {
-        let mut state = self.lock();
+    pub(super) fn next_event(&self, reading: ReadTiming) -> ExchangeEvent {
+        let mut state = self.lock_state();
         loop {
             let reads = match reading {
                 ReadTiming::Early => true,
@@ -145,15 +145,15 @@ impl TextExchange {
     }
 
     /// Lets the reader pass a chunk of the file to the thread.
-    pub(super) fn feed(&self, chunk: Chunk) {
-        self.lock().packed.push_back(chunk);
+    pub(super) fn send_chunk(&self, chunk: FileChunk) {
+        self.lock_state().packed.push_back(chunk);
         self.for_thread.notify_one();
     }
 
     /// Returns the next chunk of the file to the thread, or `None` after the reader has
     /// closed the exchange.
-    pub(super) fn chunk(&self) -> Option<Chunk> {
-        self.wait(|state| {
+    pub(super) fn receive_chunk(&self) -> Option<FileChunk> {
+        self.wait_until(|state| {
             let chunk = state.packed.pop_front();
             state.is_idle = chunk.is_none();
             if state.is_idle {
@@ -165,12 +165,12 @@ impl TextExchange {
 
     /// Returns an empty text buffer to the thread, or `None` after the reader has
     /// closed the exchange.
-    pub(super) fn empty_buffer(&self) -> Option<TextPiece> {
-        self.wait(|state| state.pieces.pop())
+    pub(super) fn receive_empty_buffer(&self) -> Option<TextBuffer> {
+        self.wait_until(|state| state.pieces.pop())
     }
 
-    fn wait<T>(&self, mut take: impl FnMut(&mut ExchangeState) -> Option<T>) -> Option<T> {
-        let mut state = self.lock();
+    fn wait_until<T>(&self, mut take: impl FnMut(&mut ExchangeState) -> Option<T>) -> Option<T> {
+        let mut state = self.lock_state();
         loop {
             if state.closed {
                 return None;
@@ -186,20 +186,20 @@ impl TextExchange {
     }
 
     /// Lets the thread return a used chunk to the exchange.
-    pub(super) fn recycle(&self, chunk: Chunk) {
-        self.lock().chunks.push(chunk);
+    pub(super) fn return_chunk(&self, chunk: FileChunk) {
+        self.lock_state().chunks.push(chunk);
         self.for_reader.notify_one();
     }
 
     /// Returns true if no further chunk is waiting. The thread should then pass its text
     /// to the reader immediately.
-    pub(super) fn is_starved(&self) -> bool {
-        self.lock().packed.is_empty()
+    pub(super) fn needs_chunk(&self) -> bool {
+        self.lock_state().packed.is_empty()
     }
 
     /// Lets the thread pass text to the reader.
-    pub(super) fn deliver(&self, piece: TextPiece) {
-        let mut state = self.lock();
+    pub(super) fn send_text(&self, piece: TextBuffer) {
+        let mut state = self.lock_state();
         if piece.is_empty() {
             state.pieces.push(piece);
         } else {
@@ -210,8 +210,8 @@ impl TextExchange {
     }
 
     /// Lets the thread store its result for the reader, before the thread ends.
-    pub(super) fn end(&self, outcome: Result<(), Trouble>) {
-        self.lock().outcome = Some(outcome);
+    pub(super) fn store_result(&self, outcome: Result<(), ReadError>) {
+        self.lock_state().outcome = Some(outcome);
         self.for_reader.notify_one();
     }
 }
@@ -226,7 +226,7 @@ impl HelperThread {
     pub(super) fn start<T: Send + 'static>(
         chunks: usize,
         input: T,
-        work: fn(&TextExchange, T) -> Result<(), Trouble>,
+        work: fn(&TextExchange, T) -> Result<(), ReadError>,
     ) -> Result<Self, T> {
         let Ok(exchange) = TextExchange::new(chunks) else {
             return Err(input);
@@ -234,16 +234,16 @@ impl HelperThread {
         let slot = Arc::new(Mutex::new(Some(input)));
         let shared = Arc::clone(&slot);
         let run_thread = move |exchange: &TextExchange| {
-            if let Some(input) = take(&shared) {
+            if let Some(input) = take_from_slot(&shared) {
                 let run = AssertUnwindSafe(|| work(exchange, input));
                 let message = "could not be read: the reading thread failed";
                 let failed = |_| Err(io::Error::other(message).into());
-                exchange.end(catch_unwind(run).unwrap_or_else(failed));
+                exchange.store_result(catch_unwind(run).unwrap_or_else(failed));
             }
         };
         let threads = Threads::start("seqloom-ahead", 1, exchange, run_thread);
         let is_idle = threads.is_empty();
-        match is_idle.then(|| take(&slot)).flatten() {
+        match is_idle.then(|| take_from_slot(&slot)).flatten() {
             Some(input) => Err(input),
             None => Ok(Self(threads)),
         }
@@ -259,13 +259,13 @@ impl HelperThread {
     }
 }
 
-fn take<T>(slot: &Mutex<Option<T>>) -> Option<T> {
+fn take_from_slot<T>(slot: &Mutex<Option<T>>) -> Option<T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 impl SharedState for TextExchange {
     fn close(&self) {
-        self.lock().closed = true;
+        self.lock_state().closed = true;
         self.for_thread.notify_one();
     }
 }

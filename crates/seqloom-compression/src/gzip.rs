@@ -3,14 +3,14 @@
 use sirocco::Format;
 use sirocco::inflate::{Decoder, Error};
 
-use super::piece::TextPiece;
-use super::snapshots::Recorder;
+use super::snapshots::SnapshotRecorder;
 use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
-use crate::walk::WINDOW_BYTES;
+use super::text_buffer::TextBuffer;
+use crate::gzip_blocks::WINDOW_BYTES;
 use seqloom_core::number::as_u64;
 
 /// A decoder of gzip members, which checks their checksums and lengths.
-pub(super) struct Gzip {
+pub(super) struct GzipCodec {
     decoder: Box<Decoder>,
     /// A copy of the decoder before the last step.
     before: Box<Decoder>,
@@ -23,11 +23,11 @@ pub(super) struct Gzip {
     /// Number of bytes of the compressed file that the decoder has used.
     used: u64,
     /// The recorder of decoder snapshots, if a later read can use them.
-    recorder: Option<Recorder>,
+    recorder: Option<SnapshotRecorder>,
 }
 
-impl Gzip {
-    pub(super) fn new(recorder: Option<Recorder>) -> Self {
+impl GzipCodec {
+    pub(super) fn new(recorder: Option<SnapshotRecorder>) -> Self {
         let decoder = Box::new(Decoder::new(Format::Gzip));
         Self {
             before: decoder.clone(),
@@ -40,7 +40,7 @@ impl Gzip {
         }
     }
 
-    fn run(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, Error> {
+    fn decompress(&mut self, packed: &[u8], piece: &mut TextBuffer) -> Result<CodecStep, Error> {
         let target = &mut piece.bytes[self.base..];
         let progress = self.decoder.decompress(packed, target, false)?;
         let (used, count) = (progress.consumed, progress.output.len());
@@ -52,16 +52,16 @@ impl Gzip {
         self.filled += count;
         self.used += as_u64(used);
         if let Some(recorder) = &mut self.recorder {
-            recorder.advance(count);
+            recorder.count_text_bytes(count);
         }
         self.is_within = then != StepEnd::Done;
-        piece.grow(count);
+        piece.extend_text(count);
         Ok(CodecStep { used, then })
     }
 
     /// Decompresses the input again up to the first wrong bit. All text before the first
     /// wrong bit is returned, regardless of the buffer size.
-    fn recover_text(&mut self, packed: &[u8], piece: &mut TextPiece, error: Error) -> StreamError {
+    fn recover_text(&mut self, packed: &[u8], piece: &mut TextBuffer, error: Error) -> StreamError {
         let (mut right, mut wrong) = (0, packed.len());
         while right + 1 < wrong {
             let middle = usize::midpoint(right, wrong);
@@ -74,7 +74,7 @@ impl Gzip {
         }
         self.decoder.clone_from(&self.before);
         let used = self
-            .run(&packed[..right], piece)
+            .decompress(&packed[..right], piece)
             .map_or(0, |step| step.used);
         let why = matches!(error, Error::ChecksumMismatch)
             .then(|| "the checksum or length of the text is wrong".into());
@@ -83,27 +83,27 @@ impl Gzip {
     }
 }
 
-impl Codec for Gzip {
-    const NAME: &'static str = "gzip";
-    const PART: &'static str = "member";
+impl Codec for GzipCodec {
+    const FORMAT: &'static str = "gzip";
+    const STREAM: &'static str = "member";
 
-    fn begins(byte: u8) -> bool {
+    fn can_begin_with(byte: u8) -> bool {
         byte == 0x1F
     }
 
-    fn begin(&mut self, piece: &TextPiece) -> Result<(), String> {
+    fn begin_stream(&mut self, piece: &TextBuffer) -> Result<(), String> {
         (self.base, self.filled) = (piece.stop, 0);
         self.is_within = true;
         Ok(())
     }
 
-    fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, StreamError> {
+    fn decode(&mut self, packed: &[u8], piece: &mut TextBuffer) -> Result<CodecStep, StreamError> {
         self.before.clone_from(&self.decoder);
-        self.run(packed, piece)
+        self.decompress(packed, piece)
             .map_err(|error| self.recover_text(packed, piece, error))
     }
 
-    fn continue_in(&mut self, full: &TextPiece, fresh: &mut TextPiece) {
+    fn switch_buffer(&mut self, full: &TextBuffer, fresh: &mut TextBuffer) {
         let member = &full.bytes[self.base..self.base + self.filled];
         let history = member.len().saturating_sub(WINDOW_BYTES);
         fresh.bytes[history..member.len()].copy_from_slice(&member[history..]);
@@ -115,7 +115,10 @@ impl Codec for Gzip {
         }
     }
 
-    fn finish(&mut self) {
-        self.recorder.take().into_iter().for_each(Recorder::keep);
+    fn end_file(&mut self) {
+        self.recorder
+            .take()
+            .into_iter()
+            .for_each(SnapshotRecorder::store_snapshots);
     }
 }

@@ -10,16 +10,15 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::time::SystemTime;
 
-use seqloom_core::number::as_u64;
-use seqloom_core::process;
+use seqloom_core::{number::as_u64, process};
 
-use crate::system::{Identity, has_bytes, open, standard_input, wait_for_bytes};
+use crate::system::{FileId, has_bytes, open_file, open_stdin, wait_for_bytes};
 
 /// Number of bytes to read at a time.
 pub(crate) const INPUT_READ_BYTES: usize = 256 << 10;
 
 /// The path that denotes the standard input.
-const STDIN: &str = "-";
+const STDIN_PATH: &str = "-";
 
 /// A buffered reader of a file, a pipe or another stream. The reader counts the bytes
 /// that were used.
@@ -56,14 +55,14 @@ struct FileStamp {
 impl BufferedInput {
     /// Opens a file, a named pipe, or the standard input (`-`).
     pub fn open(path: &Path) -> io::Result<Self> {
-        if path == Path::new(STDIN) {
-            return Self::of_file(standard_input()?);
+        if path == Path::new(STDIN_PATH) {
+            return Self::from_file(open_stdin()?);
         }
-        Self::of_file(open(path)?)
+        Self::from_file(open_file(path)?)
     }
 
     /// Creates a reader of an open file.
-    pub fn of_file(file: File) -> io::Result<Self> {
+    pub fn from_file(file: File) -> io::Result<Self> {
         let facts = file.metadata()?;
         if facts.is_dir() {
             return Err(io::Error::new(
@@ -96,17 +95,17 @@ impl BufferedInput {
     }
 
     /// Returns the number of bytes that were marked as used.
-    pub fn used(&self) -> u64 {
+    pub fn position(&self) -> u64 {
         self.used
     }
 
     /// Returns the number of bytes read so far, which is the file size at the end of
     /// the file.
-    pub fn size_so_far(&self) -> u64 {
+    pub fn bytes_read(&self) -> u64 {
         self.used + as_u64(self.stop - self.start)
     }
 
-    /// Returns true if the file has no more bytes after [`waiting`](Self::waiting).
+    /// Returns true if the file has no more bytes after [`buffer`](Self::buffer).
     pub fn at_end(&self) -> bool {
         self.at_end
     }
@@ -118,10 +117,10 @@ impl BufferedInput {
     }
 
     /// Returns the identity of a regular file, if the file is read from its beginning.
-    pub(crate) fn identity(&self) -> Option<Identity> {
+    pub(crate) fn identity(&self) -> Option<FileId> {
         match &self.source {
             InputSource::File(file, stamp) if stamp.from == 0 => {
-                file.metadata().ok().and_then(|facts| Identity::new(&facts))
+                file.metadata().ok().and_then(|facts| FileId::new(&facts))
             }
             _ => None,
         }
@@ -137,46 +136,46 @@ impl BufferedInput {
     }
 
     /// Returns the bytes that were read but are not yet marked as used.
-    pub fn waiting(&self) -> &[u8] {
+    pub fn buffer(&self) -> &[u8] {
         &self.buffer[self.start..self.stop]
     }
 
-    /// Marks the first `count` bytes of [`waiting`](Self::waiting) as used.
+    /// Marks the first `count` bytes of [`buffer`](Self::buffer) as used.
     pub fn consume(&mut self, count: usize) {
         self.start += count;
         self.used += as_u64(count);
     }
 
-    /// Reads until [`waiting`](Self::waiting) has at least `count` bytes, or the file
+    /// Reads until [`buffer`](Self::buffer) has at least `count` bytes, or the file
     /// ends.
-    pub fn fill(&mut self, count: usize) -> io::Result<&[u8]> {
-        while self.waiting().len() < count && !self.at_end {
-            self.reserve(count)?;
+    pub fn fill_to(&mut self, count: usize) -> io::Result<&[u8]> {
+        while self.buffer().len() < count && !self.at_end {
+            self.reserve_buffer(count)?;
             let mut buffer = std::mem::take(&mut self.buffer);
-            let read = self.read(&mut buffer[self.stop..]);
+            let read = self.read_once(&mut buffer[self.stop..]);
             self.buffer = buffer;
             self.stop += read?;
         }
-        Ok(self.waiting())
+        Ok(self.buffer())
     }
 
     /// Moves the waiting bytes to `out`. If no bytes are waiting, reads from the file
     /// into `out`. Returns 0 only at the end of the file.
-    pub(crate) fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let count = self.waiting().len().min(out.len());
+    pub(crate) fn read_some(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.buffer().len().min(out.len());
         if count > 0 {
-            out[..count].copy_from_slice(&self.waiting()[..count]);
+            out[..count].copy_from_slice(&self.buffer()[..count]);
             self.consume(count);
             return Ok(count);
         }
-        let count = if self.at_end { 0 } else { self.read(out)? };
+        let count = if self.at_end { 0 } else { self.read_once(out)? };
         self.used += as_u64(count);
         Ok(count)
     }
 
     /// Reads from the file once. At the end of the file, checks that the file has not
     /// changed.
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+    fn read_once(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if process::process_id() != self.owner {
             return Err(fork_error());
         }
@@ -206,7 +205,7 @@ impl BufferedInput {
             from: before.from,
             ..FileStamp::new(file)?
         };
-        let is_whole = before.from + self.size_so_far() >= before.size;
+        let is_whole = before.from + self.bytes_read() >= before.size;
         if after == *before && is_whole {
             return Ok(());
         }
@@ -219,7 +218,7 @@ impl BufferedInput {
 
     /// Moves the waiting bytes to the start of the buffer, and resizes the buffer to at
     /// least `count` bytes.
-    fn reserve(&mut self, count: usize) -> io::Result<()> {
+    fn reserve_buffer(&mut self, count: usize) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.stop, 0);
         self.stop -= self.start;
         self.start = 0;

@@ -1,4 +1,4 @@
-//! Reads plain and compressed files as text. The module `part` writes files atomically.
+//! Reads plain and compressed files as text. The module `temporary_file` writes files atomically.
 //!
 //! Plain text, gzip and bgzip are always supported. The feature `containers` (on by
 //! default) adds bzip2, zstd and xz; zstd and xz are C libraries.
@@ -8,36 +8,36 @@
 //! end. If a file is corrupt, all valid text is returned before the error.
 //!
 //! ```text
-//! plain                    plain ──> text                   exchange: a thread reads ahead
-//! gzip, bzip2, zstd, xz    streams ── unpacked ──> text     exchange: a thread decompresses ahead
-//! bgzip                    blocks ──> text                  workers decompress runs of blocks
+//! plain                    plain ──> text                        exchange: a thread reads ahead
+//! gzip, bzip2, zstd, xz    streams ── decompressed_text ──> text  exchange: a thread decompresses ahead
+//! bgzip                    bgzip_text ──> text                   workers decompress runs of blocks
 //! ```
 
 #[deny(clippy::indexing_slicing)] // numbers from a file are not trusted
 mod bgzip;
-mod blocks;
+mod bgzip_text;
 #[cfg(feature = "containers")]
 mod bzip2;
 pub mod checksum;
+mod decompressed_text;
 pub mod disk;
 mod exchange;
 mod gzip;
-pub mod image;
+#[deny(clippy::indexing_slicing)] // decoded numbers are not trusted
+pub mod gzip_blocks;
+pub mod index_bytes;
 pub mod input;
 pub mod parallel;
-pub mod part;
-mod piece;
 mod plain;
 #[deny(clippy::indexing_slicing)] // numbers from an index are not trusted
 pub mod seekable;
 mod snapshots;
 mod streams;
-#[cfg_attr(not(unix), path = "system/elsewhere.rs")]
+#[cfg_attr(not(unix), path = "system/other_systems.rs")]
 mod system;
+pub mod temporary_file;
 mod text;
-mod unpacked;
-#[deny(clippy::indexing_slicing)] // decoded numbers are not trusted
-pub mod walk;
+mod text_buffer;
 #[cfg(feature = "containers")]
 mod xz;
 #[cfg(feature = "containers")]
@@ -46,33 +46,33 @@ mod zstd;
 use std::io;
 
 use crate::input::{BufferedInput, INPUT_READ_BYTES};
-use streams::{Codec, Streams};
-pub use text::{Compression, Text, Trouble, UnpackOptions};
+use streams::{Codec, StreamDecompressor};
+pub use text::{Compression, ReadError, TextSource, UnpackOptions};
 
 /// Detects the compression of a file, and returns it with the decompressed text.
-pub fn unpack(
+pub fn open_text(
     mut input: BufferedInput,
     options: &UnpackOptions,
-) -> Result<(Compression, Box<dyn Text>), Trouble> {
+) -> Result<(Compression, Box<dyn TextSource>), ReadError> {
     let enough = if input.is_regular() {
         INPUT_READ_BYTES
     } else {
-        blocks::DETECT_BYTES
+        bgzip_text::DETECT_BYTES
     };
-    let compression = detect(input.fill(enough)?);
-    let text: Box<dyn Text> = match compression {
+    let compression = detect_compression(input.fill_to(enough)?);
+    let text: Box<dyn TextSource> = match compression {
         Compression::None => Box::new(plain::PlainText::new(input, options)),
-        Compression::Bgzip => Box::new(blocks::BgzipText::new(input, options)?),
+        Compression::Bgzip => Box::new(bgzip_text::BgzipText::new(input, options)?),
         Compression::Gzip => {
-            let recorder = snapshots::Recorder::for_input(&input, options);
-            streams(input, gzip::Gzip::new(recorder), options)?
+            let recorder = snapshots::SnapshotRecorder::for_input(&input, options);
+            decompress_streams(input, gzip::GzipCodec::new(recorder), options)?
         }
         #[cfg(feature = "containers")]
-        Compression::Bzip2 => streams(input, bzip2::Bzip2::new(), options)?,
+        Compression::Bzip2 => decompress_streams(input, bzip2::Bzip2Codec::new(), options)?,
         #[cfg(feature = "containers")]
-        Compression::Zstd => streams(input, zstd::Zstd::new()?, options)?,
+        Compression::Zstd => decompress_streams(input, zstd::ZstdCodec::new()?, options)?,
         #[cfg(feature = "containers")]
-        Compression::Xz => streams(input, xz::Xz::new(), options)?,
+        Compression::Xz => decompress_streams(input, xz::XzCodec::new(), options)?,
         #[cfg(not(feature = "containers"))]
         other => return Err(unsupported_error(other)),
     };
@@ -81,21 +81,23 @@ pub fn unpack(
 
 /// Returns the error for a format that this build does not support.
 #[cfg(not(feature = "containers"))]
-fn unsupported_error(compression: Compression) -> Trouble {
+fn unsupported_error(compression: Compression) -> ReadError {
     let message = format!("this build cannot read {compression} files: unpack it first");
-    Trouble::Damage(seqloom_core::error::Fault::whole(message))
+    ReadError::Damage(seqloom_core::error::Fault::of_file(message))
 }
 
-fn streams<C: Codec + 'static>(
+fn decompress_streams<C: Codec + 'static>(
     input: BufferedInput,
     codec: C,
     options: &UnpackOptions,
-) -> io::Result<Box<dyn Text>> {
-    let unpacker = Box::new(Streams::new(codec));
-    Ok(Box::new(unpacked::Unpacked::new(input, unpacker, options)?))
+) -> io::Result<Box<dyn TextSource>> {
+    let unpacker = Box::new(StreamDecompressor::new(codec));
+    Ok(Box::new(decompressed_text::DecompressedText::new(
+        input, unpacker, options,
+    )?))
 }
 
-fn detect(start: &[u8]) -> Compression {
+fn detect_compression(start: &[u8]) -> Compression {
     match start {
         [0x1F, 0x8B, ..] if bgzip::block_size(start).is_some() => Compression::Bgzip,
         [0x1F, 0x8B, ..] => Compression::Gzip,

@@ -16,7 +16,7 @@
 
 mod members;
 mod reader;
-mod remembered;
+mod snapshot_text;
 mod spans;
 
 use std::ops::Range;
@@ -24,21 +24,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use seqloom_core::workers::Job;
-use sirocco::Format;
-use sirocco::inflate::Decoder;
+use sirocco::{Format, inflate::Decoder};
 
-use self::members::Members;
+use self::members::PartMembers;
 
-pub use self::reader::Parallel;
-pub use self::remembered::text_from_snapshots;
+pub use self::reader::ParallelText;
+pub use self::snapshot_text::text_from_snapshots;
 pub use self::spans::text_by_spans;
-use crate::disk::Disk;
-use crate::seekable::changed;
 pub use crate::snapshots::MIN_PARALLEL_FILE_BYTES;
-use crate::text::Trouble;
+use crate::text::ReadError;
+use crate::{disk::DiskFile, seekable::changed_file};
 
 /// Returns true if several threads decompress a file of this size faster than one.
-pub fn is_large(path: &Path) -> bool {
+pub fn is_large_file(path: &Path) -> bool {
     let facts = path.metadata();
     facts.is_ok_and(|facts| facts.is_file() && facts.len() >= MIN_PARALLEL_FILE_BYTES)
 }
@@ -49,29 +47,29 @@ const MIN_PART_TEXT_BYTES: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
 /// The positions in a file where decompression can start, in order.
 trait StartPositions: Send + Sync {
     /// Returns the compressed file.
-    fn disk(&self) -> &Disk;
+    fn disk(&self) -> &DiskFile;
 
     /// Returns the end of the part of the file that begins at start position `first`.
     /// The end is the index of another start position. Returns `None` after the last
     /// part of the file.
-    fn end_of(&self, first: usize) -> Option<usize>;
+    fn part_end(&self, first: usize) -> Option<usize>;
 
     /// Returns the size in bytes of the longest decompressed part of the file.
-    fn max_part_text(&self) -> u64;
+    fn max_part_text_bytes(&self) -> u64;
 
     /// Decompresses the part of a file between two start positions.
-    fn unpack(
+    fn decode_part(
         &self,
         range: Range<usize>,
-        part: &mut Buffers,
+        part: &mut PartBuffers,
         decoder: &mut Decoder,
-    ) -> Result<Members, Trouble>;
+    ) -> Result<PartMembers, ReadError>;
 }
 
 /// The buffers for decompressing a part of the file. The next part of the file reuses
 /// the buffers.
 #[derive(Default)]
-struct Buffers {
+struct PartBuffers {
     packed: Vec<u8>,
     /// The text before a part of the file, the text of that part, and some spare bytes.
     out: Vec<u8>,
@@ -83,10 +81,10 @@ struct Buffers {
 struct TextPart {
     starts: Arc<dyn StartPositions>,
     range: Range<usize>,
-    buffers: Buffers,
+    buffers: PartBuffers,
     /// The gzip members in a part of the file, or an error if the text of that part
     /// does not match the index or snapshots.
-    outcome: Result<Members, Trouble>,
+    outcome: Result<PartMembers, ReadError>,
 }
 
 impl TextPart {
@@ -94,13 +92,13 @@ impl TextPart {
         Self {
             starts: Arc::clone(starts),
             range: 0..0,
-            buffers: Buffers::default(),
-            outcome: Ok(Members::default()),
+            buffers: PartBuffers::default(),
+            outcome: Ok(PartMembers::default()),
         }
     }
 
     /// Returns the decompressed text that was not read yet.
-    fn waiting(&self) -> &[u8] {
+    fn unread_text(&self) -> &[u8] {
         &self.buffers.out[self.buffers.text.clone()]
     }
 
@@ -119,11 +117,11 @@ impl Job for TextPart {
 
     fn run(&mut self, decoder: &mut Self::Workspace) {
         let range = self.range.clone();
-        self.outcome = self.starts.unpack(range, &mut self.buffers, decoder);
+        self.outcome = self.starts.decode_part(range, &mut self.buffers, decoder);
     }
 
     fn mark_failed(&mut self) {
-        self.outcome = Err(changed("it could not be unpacked"));
+        self.outcome = Err(changed_file("it could not be unpacked"));
     }
 }
 

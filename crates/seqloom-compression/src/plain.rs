@@ -3,21 +3,21 @@
 use std::mem;
 
 use super::exchange::{ExchangeEvent, HelperThread, ReadTiming, TextExchange};
-use super::piece::TextPiece;
-use super::text::{Text, Trouble, UnpackOptions, already_failed};
+use super::text::{ReadError, TextSource, UnpackOptions, already_failed_error};
+use super::text_buffer::TextBuffer;
 use crate::input::BufferedInput;
 
 /// The text of an uncompressed file. A separate thread reads a regular file ahead,
 /// whereas a pipe is read only when more text is needed.
 pub(super) struct PlainText {
-    worker: PlainReader,
+    worker: PlainReadThread,
     may_start: bool,
 }
 
 /// The thread that reads the file.
-enum PlainReader {
+enum PlainReadThread {
     Here(BufferedInput),
-    Ahead(HelperThread, TextPiece),
+    Ahead(HelperThread, TextBuffer),
     /// The file was read to its end, so no thread is running.
     Finished,
     Failed,
@@ -27,17 +27,17 @@ impl PlainText {
     pub(super) fn new(input: BufferedInput, options: &UnpackOptions) -> Self {
         Self {
             may_start: options.threads > 1 && input.is_regular(),
-            worker: PlainReader::Here(input),
+            worker: PlainReadThread::Here(input),
         }
     }
 
     /// Starts the thread that reads ahead, unless the file was already read to its end.
-    fn start(&mut self) {
-        self.worker = match mem::replace(&mut self.worker, PlainReader::Finished) {
-            PlainReader::Here(input) if !input.at_end() => {
-                match HelperThread::start(0, input, read) {
-                    Ok(helper) => PlainReader::Ahead(helper, TextPiece::none()),
-                    Err(input) => PlainReader::Here(input),
+    fn start_reading_ahead(&mut self) {
+        self.worker = match mem::replace(&mut self.worker, PlainReadThread::Finished) {
+            PlainReadThread::Here(input) if !input.at_end() => {
+                match HelperThread::start(0, input, read_ahead) {
+                    Ok(helper) => PlainReadThread::Ahead(helper, TextBuffer::empty()),
+                    Err(input) => PlainReadThread::Here(input),
                 }
             }
             other => other,
@@ -45,73 +45,73 @@ impl PlainText {
         self.may_start = false;
     }
 
-    fn advance(&mut self) -> Result<(), Trouble> {
+    fn next_buffer(&mut self) -> Result<(), ReadError> {
         match &mut self.worker {
-            PlainReader::Here(input) => {
-                input.fill(1)?;
+            PlainReadThread::Here(input) => {
+                input.fill_to(1)?;
             }
-            PlainReader::Ahead(helper, piece) => {
+            PlainReadThread::Ahead(helper, piece) => {
                 let exchange = helper.exchange()?;
                 if !piece.bytes.is_empty() {
-                    exchange.give_back(mem::replace(piece, TextPiece::none()));
+                    exchange.return_buffer(mem::replace(piece, TextBuffer::empty()));
                 }
-                match exchange.next(ReadTiming::Over) {
+                match exchange.next_event(ReadTiming::Over) {
                     ExchangeEvent::Text(text) => *piece = text,
                     ExchangeEvent::End(outcome) => {
-                        self.worker = PlainReader::Finished;
+                        self.worker = PlainReadThread::Finished;
                         return outcome;
                     }
                     ExchangeEvent::FreeChunk(_) => {}
                 }
             }
-            PlainReader::Finished => {}
-            PlainReader::Failed => return Err(already_failed()),
+            PlainReadThread::Finished => {}
+            PlainReadThread::Failed => return Err(already_failed_error()),
         }
         Ok(())
     }
 
-    fn waiting(&self) -> &[u8] {
+    fn unread_text(&self) -> &[u8] {
         match &self.worker {
-            PlainReader::Here(input) => input.waiting(),
-            PlainReader::Ahead(_, piece) => piece.waiting(),
-            PlainReader::Finished | PlainReader::Failed => &[],
+            PlainReadThread::Here(input) => input.buffer(),
+            PlainReadThread::Ahead(_, piece) => piece.unread_text(),
+            PlainReadThread::Finished | PlainReadThread::Failed => &[],
         }
     }
 }
 
 /// Reads the file ahead, in a separate thread.
-fn read(exchange: &TextExchange, mut input: BufferedInput) -> Result<(), Trouble> {
-    while let Some(mut piece) = exchange.empty_buffer() {
+fn read_ahead(exchange: &TextExchange, mut input: BufferedInput) -> Result<(), ReadError> {
+    while let Some(mut piece) = exchange.receive_empty_buffer() {
         piece.clear();
-        let count = input.take(piece.spare())?;
+        let count = input.read_some(piece.unused())?;
         if count == 0 {
             break;
         }
-        piece.grow(count);
-        exchange.deliver(piece);
+        piece.extend_text(count);
+        exchange.send_text(piece);
     }
     Ok(())
 }
 
-impl Text for PlainText {
-    fn fill(&mut self) -> Result<&[u8], Trouble> {
-        if self.waiting().is_empty() {
+impl TextSource for PlainText {
+    fn fill_buffer(&mut self) -> Result<&[u8], ReadError> {
+        if self.unread_text().is_empty() {
             if self.may_start {
-                self.start();
+                self.start_reading_ahead();
             }
-            if let Err(trouble) = self.advance() {
-                self.worker = PlainReader::Failed;
-                return Err(trouble);
+            if let Err(error) = self.next_buffer() {
+                self.worker = PlainReadThread::Failed;
+                return Err(error);
             }
         }
-        Ok(self.waiting())
+        Ok(self.unread_text())
     }
 
     fn consume(&mut self, count: usize) {
         match &mut self.worker {
-            PlainReader::Here(input) => input.consume(count),
-            PlainReader::Ahead(_, piece) => piece.consume(count),
-            PlainReader::Finished | PlainReader::Failed => {}
+            PlainReadThread::Here(input) => input.consume(count),
+            PlainReadThread::Ahead(_, piece) => piece.consume(count),
+            PlainReadThread::Finished | PlainReadThread::Failed => {}
         }
     }
 }

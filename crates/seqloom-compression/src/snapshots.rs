@@ -8,13 +8,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use sirocco::Format;
-use sirocco::inflate::Decoder;
+use sirocco::{Format, inflate::Decoder};
 
 use super::text::UnpackOptions;
-use crate::input::BufferedInput;
-use crate::system::Identity;
-use crate::walk::WINDOW_BYTES;
+use crate::{gzip_blocks::WINDOW_BYTES, input::BufferedInput, system::FileId};
 use seqloom_core::number::as_u64;
 
 /// Minimal size of a compressed file for which several threads are faster than one. On
@@ -31,10 +28,10 @@ const MAX_FILE_SNAPSHOTS: usize = 128;
 const MAX_TOTAL_SNAPSHOTS: usize = 1024;
 
 /// The snapshots of the most recently read files, from oldest to newest.
-static RECENT_FILES: Mutex<Vec<Arc<Snapshots>>> = Mutex::new(Vec::new());
+static RECENT_SNAPSHOTS: Mutex<Vec<Arc<FileSnapshots>>> = Mutex::new(Vec::new());
 
 /// A copy of the decoder at a position of a gzip file.
-pub(crate) struct Snapshot {
+pub(crate) struct DecoderSnapshot {
     /// Offset of the position in the compressed file.
     pub(crate) packed: u64,
     /// Offset of the position in the decompressed text.
@@ -46,27 +43,27 @@ pub(crate) struct Snapshot {
 }
 
 /// All snapshots of a file that was read to its end.
-pub(crate) struct Snapshots {
-    identity: Identity,
-    pub(crate) list: Vec<Snapshot>,
+pub(crate) struct FileSnapshots {
+    identity: FileId,
+    pub(crate) list: Vec<DecoderSnapshot>,
     /// The size of the decompressed file in bytes.
     pub(crate) text: u64,
 }
 
 /// Returns the snapshots of a file that this process has read before and that has not
 /// changed.
-pub(crate) fn snapshots_of(identity: &Identity) -> Option<Arc<Snapshots>> {
+pub(crate) fn find_snapshots(identity: &FileId) -> Option<Arc<FileSnapshots>> {
     // Do not wait for the lock, because the thread that holds it may not exist after a
     // fork.
-    let files = RECENT_FILES.try_lock().ok()?;
+    let files = RECENT_SNAPSHOTS.try_lock().ok()?;
     files
         .iter()
         .find(|file| file.identity == *identity)
         .cloned()
 }
 
-fn remember(snapshots: Snapshots) {
-    let Ok(mut files) = RECENT_FILES.try_lock() else {
+fn store_snapshots(snapshots: FileSnapshots) {
+    let Ok(mut files) = RECENT_SNAPSHOTS.try_lock() else {
         return;
     };
     files.retain(|other| !other.identity.is_same_file(&snapshots.identity));
@@ -78,8 +75,8 @@ fn remember(snapshots: Snapshots) {
 
 /// Stores the snapshots of one file under the identity of another.
 #[cfg(test)]
-pub(crate) fn store_under_other_identity(old: &Identity, new: &Identity) {
-    let mut files = RECENT_FILES.lock().unwrap();
+pub(crate) fn store_under_other_identity(old: &FileId, new: &FileId) {
+    let mut files = RECENT_SNAPSHOTS.lock().unwrap();
     let index = files.iter().position(|file| file.identity == *old);
     let mut snapshots = Arc::into_inner(files.remove(index.unwrap())).unwrap();
     snapshots.identity = new.clone();
@@ -87,12 +84,12 @@ pub(crate) fn store_under_other_identity(old: &Identity, new: &Identity) {
 }
 
 /// A recorder that takes snapshots while a file is decompressed.
-pub(super) struct Recorder {
-    snapshots: Snapshots,
+pub(super) struct SnapshotRecorder {
+    snapshots: FileSnapshots,
     spacing: u64,
 }
 
-impl Recorder {
+impl SnapshotRecorder {
     /// Returns a recorder if snapshots are useful: the file is large, it can be read at
     /// any offset, and several threads are allowed.
     pub(super) fn for_input(input: &BufferedInput, options: &UnpackOptions) -> Option<Self> {
@@ -101,15 +98,15 @@ impl Recorder {
         is_of_use.then(|| Self::new(identity))
     }
 
-    fn new(identity: Identity) -> Self {
-        let beginning = Snapshot {
+    fn new(identity: FileId) -> Self {
+        let beginning = DecoderSnapshot {
             packed: 0,
             text: 0,
             decoder: Box::new(Decoder::new(Format::Gzip)),
             history: Vec::new(),
         };
         Self {
-            snapshots: Snapshots {
+            snapshots: FileSnapshots {
                 identity,
                 list: vec![beginning],
                 text: 0,
@@ -119,7 +116,7 @@ impl Recorder {
     }
 
     /// Adds to the number of bytes that were decompressed so far.
-    pub(super) fn advance(&mut self, count: usize) {
+    pub(super) fn count_text_bytes(&mut self, count: usize) {
         self.snapshots.text += as_u64(count);
     }
 
@@ -130,18 +127,18 @@ impl Recorder {
         if self.snapshots.text < last + self.spacing || history.len() < WINDOW_BYTES {
             return;
         }
-        self.snapshots.list.push(Snapshot {
+        self.snapshots.list.push(DecoderSnapshot {
             packed,
             text: self.snapshots.text,
             decoder: Box::new(decoder.clone()),
             history: history.to_vec(),
         });
         if self.snapshots.list.len() > MAX_FILE_SNAPSHOTS {
-            self.thin_out();
+            self.remove_every_second_snapshot();
         }
     }
 
-    fn thin_out(&mut self) {
+    fn remove_every_second_snapshot(&mut self) {
         self.spacing *= 2;
         let mut last = None;
         let spacing = self.spacing;
@@ -154,7 +151,7 @@ impl Recorder {
 
     /// Keeps the snapshots for later reads. Call this function after the whole file was
     /// read without an error.
-    pub(super) fn keep(self) {
-        remember(self.snapshots);
+    pub(super) fn store_snapshots(self) {
+        store_snapshots(self.snapshots);
     }
 }

@@ -9,37 +9,37 @@
 
 use seqloom_core::error::Fault;
 
-use super::piece::TextPiece;
+use super::text_buffer::TextBuffer;
 use seqloom_core::number::as_u64;
 
 /// A decoder of one compression format, in which streams can be concatenated.
 pub(super) trait Codec: Send + Sync {
     /// The name of the compression format.
-    const NAME: &'static str;
+    const FORMAT: &'static str;
     /// The name of a stream in this format, such as "member" or "frame".
-    const PART: &'static str = "stream";
+    const STREAM: &'static str = "stream";
     /// The number of zero bytes between two streams must be a multiple of this number.
     /// If this number is 0, no stream may follow zero bytes.
-    const PADDING: u64 = 0;
+    const PADDING_MULTIPLE: u64 = 0;
 
     /// Returns true if a stream can begin with this byte.
-    fn begins(byte: u8) -> bool;
+    fn can_begin_with(byte: u8) -> bool;
 
     /// Prepares the decoder for the next stream.
-    fn begin(&mut self, piece: &TextPiece) -> Result<(), String>;
+    fn begin_stream(&mut self, piece: &TextBuffer) -> Result<(), String>;
 
     /// Decompresses into the text buffer until the input is used up, the buffer is full
     /// or the stream ends.
-    fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, StreamError>;
+    fn decode(&mut self, packed: &[u8], piece: &mut TextBuffer) -> Result<CodecStep, StreamError>;
 
     /// Continues in another text buffer. Copies the text to which later matches may
     /// refer.
-    fn continue_in(&mut self, _: &TextPiece, fresh: &mut TextPiece) {
+    fn switch_buffer(&mut self, _: &TextBuffer, fresh: &mut TextBuffer) {
         fresh.clear();
     }
 
     /// Called when the file has ended without an error.
-    fn finish(&mut self) {}
+    fn end_file(&mut self) {}
 }
 
 /// The result of one decompression step.
@@ -80,22 +80,22 @@ pub(super) enum StreamErrorKind {
 }
 
 /// A decompressor of a whole file, which is passed in chunks of any size.
-pub(super) trait Unpack: Send + Sync {
+pub(super) trait Unpacker: Send + Sync {
     /// Decompresses until the input is used up, the text buffer is full or the file
     /// ends. If `at_end` is true, no more input follows.
-    fn unpack(
+    fn decompress(
         &mut self,
         packed: &[u8],
         at_end: bool,
-        piece: &mut TextPiece,
+        piece: &mut TextBuffer,
     ) -> Result<CodecStep, Fault>;
 
     /// Continues in another text buffer.
-    fn continue_in(&mut self, full: &TextPiece, fresh: &mut TextPiece);
+    fn switch_buffer(&mut self, full: &TextBuffer, fresh: &mut TextBuffer);
 }
 
 /// A decompressor of a file of concatenated streams.
-pub(super) struct Streams<C> {
+pub(super) struct StreamDecompressor<C> {
     codec: C,
     stage: StreamStage,
     /// The number of bytes of the compressed file that were used.
@@ -113,7 +113,7 @@ enum StreamStage {
     Padding,
 }
 
-impl<C: Codec> Streams<C> {
+impl<C: Codec> StreamDecompressor<C> {
     pub(super) fn new(codec: C) -> Self {
         Self {
             codec,
@@ -124,36 +124,38 @@ impl<C: Codec> Streams<C> {
     }
 
     /// Begins the next stream or a sequence of zero bytes, depending on the first byte.
-    fn begin_next(&mut self, first: u8, piece: &TextPiece) -> Result<(), Fault> {
+    fn begin_next_stream(&mut self, first: u8, piece: &TextBuffer) -> Result<(), Fault> {
         let is_first = self.used == 0;
         self.begun = self.used;
         self.stage = match first {
-            _ if C::begins(first) => StreamStage::Within,
+            _ if C::can_begin_with(first) => StreamStage::Within,
             0 if !is_first => StreamStage::Padding,
-            _ => return Err(trailing_data(C::NAME, self.used)),
+            _ => return Err(trailing_data(C::FORMAT, self.used)),
         };
         if self.stage == StreamStage::Within {
-            self.codec.begin(piece).map_err(|why| self.fault(&why))?;
+            self.codec
+                .begin_stream(piece)
+                .map_err(|why| self.fault_with_reason(&why))?;
         }
         Ok(())
     }
 
     /// Skips zero bytes in the input and returns the number of skipped bytes.
-    fn skip(&mut self, packed: &[u8]) -> Result<usize, Fault> {
+    fn skip_zeros(&mut self, packed: &[u8]) -> Result<usize, Fault> {
         let Some(zeros) = packed.iter().position(|byte| *byte != 0) else {
             return Ok(packed.len());
         };
         let other = self.used + as_u64(zeros);
-        if C::PADDING == 0 || !(other - self.begun).is_multiple_of(C::PADDING) {
-            return Err(trailing_data(C::NAME, other));
+        if C::PADDING_MULTIPLE == 0 || !(other - self.begun).is_multiple_of(C::PADDING_MULTIPLE) {
+            return Err(trailing_data(C::FORMAT, other));
         }
         self.stage = StreamStage::Between;
         Ok(zeros)
     }
 
-    fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, Fault> {
-        let step = self.codec.step(packed, piece);
-        let step = step.map_err(|error| self.fault_of(&error))?;
+    fn decode(&mut self, packed: &[u8], piece: &mut TextBuffer) -> Result<CodecStep, Fault> {
+        let step = self.codec.decode(packed, piece);
+        let step = step.map_err(|error| self.stream_fault(&error))?;
         if step.then == StepEnd::Done {
             self.stage = StreamStage::Between;
         }
@@ -161,22 +163,22 @@ impl<C: Codec> Streams<C> {
     }
 
     /// Returns the result at the end of the file.
-    fn finish(&self) -> Result<(), Fault> {
-        let is_padded = self.stage == StreamStage::Padding && C::PADDING != 0;
-        let is_odd = is_padded && !(self.used - self.begun).is_multiple_of(C::PADDING);
+    fn check_end(&self) -> Result<(), Fault> {
+        let is_padded = self.stage == StreamStage::Padding && C::PADDING_MULTIPLE != 0;
+        let is_odd = is_padded && !(self.used - self.begun).is_multiple_of(C::PADDING_MULTIPLE);
         match self.stage {
-            StreamStage::Within => Err(truncated(C::NAME, C::PART, self.used)),
-            _ if is_odd => Err(trailing_data(C::NAME, self.begun)),
+            StreamStage::Within => Err(truncated_file(C::FORMAT, C::STREAM, self.used)),
+            _ if is_odd => Err(trailing_data(C::FORMAT, self.begun)),
             _ => Ok(()),
         }
     }
 
-    fn fault_of(&self, error: &StreamError) -> Fault {
+    fn stream_fault(&self, error: &StreamError) -> Fault {
         let at = self.used + as_u64(error.used);
         let (what, why) = match &error.why {
             StreamErrorKind::TooLarge(why) => ("cannot be unpacked", Some(why)),
             StreamErrorKind::Damaged(_) if self.begun > 0 && at < self.begun + 4 => {
-                return trailing_data(C::NAME, self.begun);
+                return trailing_data(C::FORMAT, self.begun);
             }
             StreamErrorKind::Damaged(why) => ("is damaged", why.as_ref()),
         };
@@ -185,21 +187,21 @@ impl<C: Codec> Streams<C> {
             at,
             format!(
                 "the {} data {what} near byte {at} of the file{why}",
-                C::NAME
+                C::FORMAT
             ),
         )
     }
 
-    fn fault(&self, why: &str) -> Fault {
+    fn fault_with_reason(&self, why: &str) -> Fault {
         Fault::in_compressed_data(
             self.used,
-            format!("the {} data cannot be unpacked: {why}", C::NAME),
+            format!("the {} data cannot be unpacked: {why}", C::FORMAT),
         )
     }
 }
 
 /// Returns the error for a file that ends inside a stream.
-pub(crate) fn truncated(name: &str, part: &str, end: u64) -> Fault {
+pub(crate) fn truncated_file(name: &str, part: &str, end: u64) -> Fault {
     let message = format!(
         "the {name} data is truncated: the file ends at byte {end}, inside a {part}; fetch or copy it again"
     );
@@ -212,21 +214,21 @@ pub(crate) fn trailing_data(name: &str, at: u64) -> Fault {
     Fault::in_compressed_data(at, message)
 }
 
-impl<C: Codec> Unpack for Streams<C> {
-    fn unpack(
+impl<C: Codec> Unpacker for StreamDecompressor<C> {
+    fn decompress(
         &mut self,
         packed: &[u8],
         at_end: bool,
-        piece: &mut TextPiece,
+        piece: &mut TextBuffer,
     ) -> Result<CodecStep, Fault> {
         let mut rest = packed;
         let then = loop {
             let step = match (self.stage, rest) {
-                (StreamStage::Within, _) => self.step(rest, piece)?,
+                (StreamStage::Within, _) => self.decode(rest, piece)?,
                 (_, []) => CodecStep::needs_input(0),
-                (StreamStage::Padding, _) => CodecStep::needs_input(self.skip(rest)?),
+                (StreamStage::Padding, _) => CodecStep::needs_input(self.skip_zeros(rest)?),
                 (StreamStage::Between, [first, ..]) => {
-                    self.begin_next(*first, piece)?;
+                    self.begin_next_stream(*first, piece)?;
                     continue;
                 }
             };
@@ -235,8 +237,8 @@ impl<C: Codec> Unpack for Streams<C> {
             match step.then {
                 StepEnd::Full => break StepEnd::Full,
                 StepEnd::NeedsInput if rest.is_empty() && at_end => {
-                    self.finish()?;
-                    self.codec.finish();
+                    self.check_end()?;
+                    self.codec.end_file();
                     break StepEnd::Done;
                 }
                 StepEnd::NeedsInput if rest.is_empty() => break StepEnd::NeedsInput,
@@ -247,8 +249,8 @@ impl<C: Codec> Unpack for Streams<C> {
         Ok(CodecStep { used, then })
     }
 
-    fn continue_in(&mut self, full: &TextPiece, fresh: &mut TextPiece) {
-        self.codec.continue_in(full, fresh);
+    fn switch_buffer(&mut self, full: &TextBuffer, fresh: &mut TextBuffer) {
+        self.codec.switch_buffer(full, fresh);
     }
 }
 

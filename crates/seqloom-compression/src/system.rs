@@ -15,7 +15,7 @@ use seqloom_core::interrupt::check_signals;
 
 /// The identity of a file when it was opened: device, inode, size and times of change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct FileId {
     device: u64,
     inode: u64,
     pub(crate) size: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Identity {
     times: [i64; 4],
 }
 
-impl Identity {
+impl FileId {
     /// Returns the identity of a file, or `None` if the system does not provide it.
     #[expect(clippy::unnecessary_wraps, reason = "None on other systems")]
     pub(crate) fn new(facts: &Metadata) -> Option<Self> {
@@ -48,13 +48,13 @@ impl Identity {
 }
 
 /// Returns true if the path still refers to this open file.
-pub(crate) fn is_at(path: &Path, file: &File) -> bool {
+pub(crate) fn is_file_at_path(path: &Path, file: &File) -> bool {
     let pair = fs::symlink_metadata(path).ok().zip(file.metadata().ok());
     pair.is_some_and(|(one, other)| (one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
 /// Creates a new file. If `is_private` is true, only the owner can read the file.
-pub(crate) fn create_new(path: &Path, is_private: bool) -> io::Result<File> {
+pub(crate) fn create_new_file(path: &Path, is_private: bool) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(true).create_new(true);
     options
@@ -64,7 +64,7 @@ pub(crate) fn create_new(path: &Path, is_private: bool) -> io::Result<File> {
 
 /// Opens a file for writing. Does not follow links, and does not wait for the reader of
 /// a pipe.
-pub(crate) fn open_without_following(path: &Path) -> io::Result<File> {
+pub(crate) fn open_nofollow(path: &Path) -> io::Result<File> {
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
     let mut options = File::options();
     options
@@ -106,7 +106,7 @@ const POLL_INTERVAL: Timespec = Timespec {
 };
 
 /// Opens a file. If the file is a named pipe, waits until a program writes to the pipe.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     loop {
         match rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
             Ok(file) => return Ok(File::from(file)),
@@ -118,14 +118,14 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 
 /// Returns the standard input as an open file that can be closed without closing the
 /// standard input.
-pub(crate) fn standard_input() -> io::Result<File> {
+pub(crate) fn open_stdin() -> io::Result<File> {
     io::stdin().as_fd().try_clone_to_owned().map(File::from)
 }
 
 /// Waits until a pipe can be read or has ended. Ctrl-C ends the wait.
 pub(crate) fn wait_for_bytes(file: &File) -> io::Result<()> {
     loop {
-        match poll_bytes(file, &POLL_INTERVAL) {
+        match poll_file(file, &POLL_INTERVAL) {
             Ok(0) | Err(Errno::INTR) => check_signals()?,
             Ok(_) => return Ok(()),
             Err(error) => return Err(error.into()),
@@ -135,9 +135,9 @@ pub(crate) fn wait_for_bytes(file: &File) -> io::Result<()> {
 
 /// Returns true if a pipe can be read or has ended.
 pub(crate) fn has_bytes(file: &File) -> bool {
-    matches!(poll_bytes(file, &Timespec::default()), Ok(1..))
+    matches!(poll_file(file, &Timespec::default()), Ok(1..))
 }
 
-fn poll_bytes(file: &File, time: &Timespec) -> Result<usize, Errno> {
+fn poll_file(file: &File, time: &Timespec) -> Result<usize, Errno> {
     poll(&mut [PollFd::new(file, PollFlags::IN)], Some(time))
 }

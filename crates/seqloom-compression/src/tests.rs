@@ -1,39 +1,40 @@
-mod ahead;
-mod blocks;
+mod bgzip_blocks;
 mod containers;
 mod headers;
-mod real;
-mod walked;
+mod read_ahead;
+mod real_files;
+mod visited_text;
 
 use std::io::{self, Cursor, Read};
 
 use sirocco::{Format, compress, deflate::Level};
 
-use super::{Compression, Trouble, UnpackOptions, unpack};
+use super::{Compression, ReadError, UnpackOptions, open_text};
 use crate::input::BufferedInput;
 
 /// The empty block that ends a bgzip file (SAM specification, section 4.1.2).
-const END_BLOCK: [u8; 28] = [
+const EMPTY_END_BLOCK: [u8; 28] = [
     0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0, 0x1B, 0, 3, 0, 0, 0, 0, 0, 0, 0,
     0, 0,
 ];
-const SAMPLE: &[u8] = b">a first\nACGTACGTTGCA\n>b second\nGGGATTACAGGG\n>c third\nTTTTTTTTTTTT\n";
+const SAMPLE_FASTA: &[u8] =
+    b">a first\nACGTACGTTGCA\n>b second\nGGGATTACAGGG\n>c third\nTTTTTTTTTTTT\n";
 
-fn gzip(text: &[u8]) -> Vec<u8> {
+fn gzip_bytes(text: &[u8]) -> Vec<u8> {
     compress(Format::Gzip, Level::DEFAULT, text)
 }
 
 /// Returns a gzip member whose extra field contains the size subfield of a bgzip block.
-fn block(text: &[u8]) -> Vec<u8> {
-    let member = gzip(text);
+fn bgzip_block(text: &[u8]) -> Vec<u8> {
+    let member = gzip_bytes(text);
     let size = u16::try_from(member.len() + 8 - 1).unwrap().to_le_bytes();
     let extra = [6, 0, b'B', b'C', 2, 0, size[0], size[1]];
     [&member[..3], &[4], &member[4..10], &extra, &member[10..]].concat()
 }
 
-fn bgzip(texts: &[&[u8]]) -> Vec<u8> {
-    let blocks: Vec<Vec<u8>> = texts.iter().map(|text| block(text)).collect();
-    [blocks.concat(), END_BLOCK.to_vec()].concat()
+fn bgzip_bytes(texts: &[&[u8]]) -> Vec<u8> {
+    let blocks: Vec<Vec<u8>> = texts.iter().map(|text| bgzip_block(text)).collect();
+    [blocks.concat(), EMPTY_END_BLOCK.to_vec()].concat()
 }
 
 /// A source that returns a limited number of bytes per read.
@@ -46,11 +47,11 @@ impl Read for SmallReads {
     }
 }
 
-fn source(file: &[u8], piece: usize) -> BufferedInput {
+fn input_with_small_reads(file: &[u8], piece: usize) -> BufferedInput {
     BufferedInput::new(Box::new(SmallReads(Cursor::new(file.to_vec()), piece)))
 }
 
-fn threads(threads: usize) -> UnpackOptions {
+fn options_with_threads(threads: usize) -> UnpackOptions {
     UnpackOptions {
         threads,
         ..UnpackOptions::default()
@@ -58,39 +59,45 @@ fn threads(threads: usize) -> UnpackOptions {
 }
 
 /// Returns all text up to the end of the file or up to an error, and the error if any.
-fn drain(input: BufferedInput, options: &UnpackOptions) -> (Vec<u8>, Result<(), Trouble>) {
+fn read_all_text(
+    input: BufferedInput,
+    options: &UnpackOptions,
+) -> (Vec<u8>, Result<(), ReadError>) {
     let mut all = Vec::new();
-    let mut text = match unpack(input, options) {
+    let mut text = match open_text(input, options) {
         Ok((_, text)) => text,
-        Err(trouble) => return (all, Err(trouble)),
+        Err(error) => return (all, Err(error)),
     };
     loop {
-        match text.fill() {
+        match text.fill_buffer() {
             Ok([]) => return (all, Ok(())),
             Ok(piece) => {
                 let count = piece.len();
                 all.extend_from_slice(piece);
                 text.consume(count);
             }
-            Err(trouble) => {
-                assert!(text.fill().is_err(), "a fault must persist");
-                return (all, Err(trouble));
+            Err(error) => {
+                assert!(text.fill_buffer().is_err(), "a fault must persist");
+                return (all, Err(error));
             }
         }
     }
 }
 
-fn text_of(file: &[u8]) -> Result<Vec<u8>, Trouble> {
-    let (text, outcome) = drain(source(file, usize::MAX), &UnpackOptions::default());
+fn decompress_file(file: &[u8]) -> Result<Vec<u8>, ReadError> {
+    let (text, outcome) = read_all_text(
+        input_with_small_reads(file, usize::MAX),
+        &UnpackOptions::default(),
+    );
     outcome.map(|()| text)
 }
 
 /// Returns the message of the error.
-fn message(outcome: Result<(), Trouble>) -> String {
+fn error_message(outcome: Result<(), ReadError>) -> String {
     match outcome {
         Ok(()) => "all is well".into(),
-        Err(Trouble::Damage(fault)) => fault.message,
-        Err(Trouble::Io(error)) => error.to_string(),
+        Err(ReadError::Damage(fault)) => fault.message,
+        Err(ReadError::Io(error)) => error.to_string(),
     }
 }
 
@@ -103,17 +110,20 @@ fn random_bases(size: u32) -> Vec<u8> {
 }
 
 /// Returns the offset and the message of the error.
-fn damage(file: &[u8]) -> Option<(u64, String)> {
-    match text_of(file) {
-        Err(Trouble::Damage(fault)) => Some((fault.byte?, fault.message)),
+fn damage_position_and_message(file: &[u8]) -> Option<(u64, String)> {
+    match decompress_file(file) {
+        Err(ReadError::Damage(fault)) => Some((fault.byte?, fault.message)),
         _ => None,
     }
 }
 
-fn compression(file: &[u8]) -> Compression {
-    unpack(source(file, usize::MAX), &UnpackOptions::default())
-        .unwrap()
-        .0
+fn detected_compression(file: &[u8]) -> Compression {
+    open_text(
+        input_with_small_reads(file, usize::MAX),
+        &UnpackOptions::default(),
+    )
+    .unwrap()
+    .0
 }
 
 /// Flips each bit of a file in turn. Returns the number of changed files that are read
@@ -122,7 +132,7 @@ fn count_silent_changes(file: &[u8]) -> usize {
     let changed = |bit: &usize| {
         let mut file = file.to_vec();
         file[bit / 8] ^= 1 << (bit % 8);
-        text_of(&file).is_ok_and(|text| text != SAMPLE && text != file)
+        decompress_file(&file).is_ok_and(|text| text != SAMPLE_FASTA && text != file)
     };
     (0..file.len() * 8).filter(changed).count()
 }
@@ -130,41 +140,46 @@ fn count_silent_changes(file: &[u8]) -> usize {
 #[test]
 fn every_compression_gives_the_same_text() {
     let files = [
-        (Compression::None, SAMPLE.to_vec()),
-        (Compression::Gzip, gzip(SAMPLE)),
-        (Compression::Bgzip, bgzip(&[SAMPLE])),
+        (Compression::None, SAMPLE_FASTA.to_vec()),
+        (Compression::Gzip, gzip_bytes(SAMPLE_FASTA)),
+        (Compression::Bgzip, bgzip_bytes(&[SAMPLE_FASTA])),
         (
             Compression::Bgzip,
-            bgzip(&[&SAMPLE[..20], b"", &SAMPLE[20..]]),
+            bgzip_bytes(&[&SAMPLE_FASTA[..20], b"", &SAMPLE_FASTA[20..]]),
         ),
     ];
     for (kind, file) in files {
         assert_eq!(
-            (compression(&file), text_of(&file).unwrap()),
-            (kind, SAMPLE.to_vec())
+            (detected_compression(&file), decompress_file(&file).unwrap()),
+            (kind, SAMPLE_FASTA.to_vec())
         );
     }
 }
 
 #[test]
 fn a_record_may_span_several_gzip_members() {
-    let file = [gzip(&SAMPLE[..13]), gzip(b""), gzip(&SAMPLE[13..])].concat();
-    assert_eq!(text_of(&file).unwrap(), SAMPLE);
+    let file = [
+        gzip_bytes(&SAMPLE_FASTA[..13]),
+        gzip_bytes(b""),
+        gzip_bytes(&SAMPLE_FASTA[13..]),
+    ]
+    .concat();
+    assert_eq!(decompress_file(&file).unwrap(), SAMPLE_FASTA);
 }
 
 #[test]
 fn long_texts_are_decompressed_completely() {
     let text = random_bases(1_500_000);
-    assert!(text_of(&gzip(&text)).unwrap() == text);
+    assert!(decompress_file(&gzip_bytes(&text)).unwrap() == text);
     let blocks: Vec<&[u8]> = text.chunks(60_000).collect();
-    assert!(text_of(&bgzip(&blocks)).unwrap() == text);
+    assert!(decompress_file(&bgzip_bytes(&blocks)).unwrap() == text);
 }
 
 #[test]
 fn a_gzip_truncated_at_any_byte_is_an_error() {
-    let file = gzip(SAMPLE);
+    let file = gzip_bytes(SAMPLE_FASTA);
     for end in 2..file.len() {
-        let (byte, message) = damage(&file[..end]).unwrap();
+        let (byte, message) = damage_position_and_message(&file[..end]).unwrap();
         assert_eq!(byte, end as u64);
         assert!(
             message.starts_with("the gzip data is truncated"),
@@ -175,16 +190,16 @@ fn a_gzip_truncated_at_any_byte_is_an_error() {
 
 #[test]
 fn a_bgzip_truncated_at_any_byte_is_an_error() {
-    let file = bgzip(&[&SAMPLE[..30], &SAMPLE[30..]]);
+    let file = bgzip_bytes(&[&SAMPLE_FASTA[..30], &SAMPLE_FASTA[30..]]);
     for end in 2..file.len() {
-        assert!(damage(&file[..end]).is_some(), "{end}");
+        assert!(damage_position_and_message(&file[..end]).is_some(), "{end}");
     }
 }
 
 #[test]
 fn a_bgzip_without_its_last_block_is_truncated() {
-    let (byte, message) = damage(&block(SAMPLE)).unwrap();
-    assert_eq!(byte, block(SAMPLE).len() as u64);
+    let (byte, message) = damage_position_and_message(&bgzip_block(SAMPLE_FASTA)).unwrap();
+    assert_eq!(byte, bgzip_block(SAMPLE_FASTA).len() as u64);
     assert!(
         message.contains("without the block that marks the end"),
         "{message}"
@@ -193,49 +208,63 @@ fn a_bgzip_without_its_last_block_is_truncated() {
 
 #[test]
 fn a_flipped_bit_never_changes_the_text_silently() {
-    assert_eq!(count_silent_changes(&gzip(SAMPLE)), 0);
-    let blocks = bgzip(&[&SAMPLE[..30], &SAMPLE[30..]]);
+    assert_eq!(count_silent_changes(&gzip_bytes(SAMPLE_FASTA)), 0);
+    let blocks = bgzip_bytes(&[&SAMPLE_FASTA[..30], &SAMPLE_FASTA[30..]]);
     assert_eq!(count_silent_changes(&blocks), 0);
 }
 
 #[test]
 fn only_zero_bytes_may_follow_gzip_data() {
-    let file = gzip(SAMPLE);
+    let file = gzip_bytes(SAMPLE_FASTA);
     let size = file.len() as u64;
     assert_eq!(
-        text_of(&[file.clone(), vec![0; 700_000]].concat()).unwrap(),
-        SAMPLE
+        decompress_file(&[file.clone(), vec![0; 700_000]].concat()).unwrap(),
+        SAMPLE_FASTA
     );
-    assert_eq!(damage(&[&file[..], b"junk"].concat()).unwrap().0, size);
     assert_eq!(
-        damage(&[&file[..], &[0, 0, 0, 7]].concat()).unwrap().0,
+        damage_position_and_message(&[&file[..], b"junk"].concat())
+            .unwrap()
+            .0,
+        size
+    );
+    assert_eq!(
+        damage_position_and_message(&[&file[..], &[0, 0, 0, 7]].concat())
+            .unwrap()
+            .0,
         size + 3
     );
 }
 
 #[test]
 fn every_field_of_a_gzip_header_is_read() {
-    let member = gzip(SAMPLE);
+    let member = gzip_bytes(SAMPLE_FASTA);
     let fields = b"\x03\0xyzname.fa\0a comment\0";
     let file = [&member[..3], &[0x1C], &member[4..10], fields, &member[10..]].concat();
-    assert_eq!(text_of(&file).unwrap(), SAMPLE);
+    assert_eq!(decompress_file(&file).unwrap(), SAMPLE_FASTA);
 }
 
 #[test]
 fn a_bgzip_block_with_a_wrong_size_is_an_error() {
-    let mut file = bgzip(&[SAMPLE]);
+    let mut file = bgzip_bytes(&[SAMPLE_FASTA]);
     file[16] += 1;
-    assert!(damage(&file).is_some());
+    assert!(damage_position_and_message(&file).is_some());
 }
 
 #[test]
 fn plain_gzip_after_bgzip_is_an_error() {
-    let (_, message) = damage(&[block(SAMPLE), gzip(SAMPLE)].concat()).unwrap();
+    let (_, message) = damage_position_and_message(
+        &[bgzip_block(SAMPLE_FASTA), gzip_bytes(SAMPLE_FASTA)].concat(),
+    )
+    .unwrap();
     assert!(message.contains("no bgzip block begins there"), "{message}");
 }
 
 #[test]
 fn bgzip_files_may_be_concatenated() {
-    let half = [bgzip(&[&SAMPLE[..30]]), bgzip(&[&SAMPLE[30..]])].concat();
-    assert_eq!(text_of(&half).unwrap(), SAMPLE);
+    let half = [
+        bgzip_bytes(&[&SAMPLE_FASTA[..30]]),
+        bgzip_bytes(&[&SAMPLE_FASTA[30..]]),
+    ]
+    .concat();
+    assert_eq!(decompress_file(&half).unwrap(), SAMPLE_FASTA);
 }

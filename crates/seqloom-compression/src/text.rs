@@ -56,28 +56,28 @@ impl Default for UnpackOptions {
 
 /// The reason why no more text can be read.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum ReadError {
     /// The file could not be read.
     Io(io::Error),
     /// The compressed data is truncated or corrupt.
     Damage(Fault),
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for ReadError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
 /// Returns the error for a read that follows an earlier error.
-pub(crate) fn already_failed() -> Trouble {
+pub(crate) fn already_failed_error() -> ReadError {
     io::Error::other("cannot be read after an earlier error").into()
 }
 
 /// A source of text that is read in pieces.
-pub trait Text: Send + Sync {
+pub trait TextSource: Send + Sync {
     /// Returns the unread text, which is empty only at the end of the file.
-    fn fill(&mut self) -> Result<&[u8], Trouble>;
+    fn fill_buffer(&mut self) -> Result<&[u8], ReadError>;
 
     /// Marks the first `count` bytes of the unread text as read.
     fn consume(&mut self, count: usize);

@@ -13,10 +13,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use seqloom_compression::input::BufferedInput;
-use seqloom_compression::{Text, Trouble, UnpackOptions, unpack};
+use seqloom_compression::{ReadError, TextSource, UnpackOptions, open_text};
 use seqloom_index::text_by_index;
 
-const BLOCK_BYTES: usize = 256 << 10;
+const READ_BLOCK_BYTES: usize = 256 << 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (rounds, threads, path) = (rounds.parse::<usize>()?, threads.parse()?, Path::new(path));
     let mut all = Vec::new();
     for _ in 0..rounds {
-        all.push(round(path, threads)?);
+        all.push(time_all_tasks(path, threads)?);
     }
     let column = |index: usize| all.iter().map(|row| row[index]).collect::<Vec<f64>>();
     println!(
@@ -41,24 +41,24 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Returns the seconds of each of the five tasks.
-fn round(path: &Path, threads: usize) -> Result<[f64; 5], Box<dyn Error>> {
+fn time_all_tasks(path: &Path, threads: usize) -> Result<[f64; 5], Box<dyn Error>> {
     Ok([
-        clock(|| blocks(path, |_| 0))?,
-        clock(|| blocks(path, count_lines))?,
-        clock(|| decompress(path, 1))?,
-        clock(|| decompress(path, threads))?,
-        clock(|| decompress_from_index(path, threads))?,
+        seconds_of(|| read_blocks(path, |_| 0))?,
+        seconds_of(|| read_blocks(path, count_lines))?,
+        seconds_of(|| decompress(path, 1))?,
+        seconds_of(|| decompress(path, threads))?,
+        seconds_of(|| decompress_from_index(path, threads))?,
     ])
 }
 
-fn clock<T>(work: impl FnOnce() -> Result<T, Box<dyn Error>>) -> Result<f64, Box<dyn Error>> {
+fn seconds_of<T>(work: impl FnOnce() -> Result<T, Box<dyn Error>>) -> Result<f64, Box<dyn Error>> {
     let start = Instant::now();
     std::hint::black_box(work()?);
     Ok(start.elapsed().as_secs_f64())
 }
 
-fn blocks(path: &Path, measure: impl Fn(&[u8]) -> usize) -> Result<usize, Box<dyn Error>> {
-    let (mut file, mut block, mut found) = (File::open(path)?, vec![0; BLOCK_BYTES], 0);
+fn read_blocks(path: &Path, measure: impl Fn(&[u8]) -> usize) -> Result<usize, Box<dyn Error>> {
+    let (mut file, mut block, mut found) = (File::open(path)?, vec![0; READ_BLOCK_BYTES], 0);
     loop {
         match file.read(&mut block)? {
             0 => return Ok(found),
@@ -72,25 +72,27 @@ fn count_lines(block: &[u8]) -> usize {
 }
 
 fn decompress(path: &Path, threads: usize) -> Result<usize, Box<dyn Error>> {
-    let (_, mut text) = unpack(BufferedInput::open(path)?, &options(threads)).map_err(explain)?;
-    count(&mut *text)
+    let (_, mut text) = open_text(BufferedInput::open(path)?, &options_with_threads(threads))
+        .map_err(to_message)?;
+    count_text_bytes(&mut *text)
 }
 
 fn decompress_from_index(path: &Path, threads: usize) -> Result<usize, Box<dyn Error>> {
-    text_by_index(path, &options(threads)).map_or(Ok(0), |mut text| count(&mut *text))
+    text_by_index(path, &options_with_threads(threads))
+        .map_or(Ok(0), |mut text| count_text_bytes(&mut *text))
 }
 
-fn options(threads: usize) -> UnpackOptions {
+fn options_with_threads(threads: usize) -> UnpackOptions {
     UnpackOptions {
         threads,
         ..UnpackOptions::default()
     }
 }
 
-fn count(text: &mut dyn Text) -> Result<usize, Box<dyn Error>> {
+fn count_text_bytes(text: &mut dyn TextSource) -> Result<usize, Box<dyn Error>> {
     let mut size = 0;
     loop {
-        let count = text.fill().map_err(explain)?.len();
+        let count = text.fill_buffer().map_err(to_message)?.len();
         if count == 0 {
             return Ok(size);
         }
@@ -99,9 +101,9 @@ fn count(text: &mut dyn Text) -> Result<usize, Box<dyn Error>> {
     }
 }
 
-fn explain(trouble: Trouble) -> Box<dyn Error> {
-    match trouble {
-        Trouble::Io(error) => error.into(),
-        Trouble::Damage(fault) => fault.to_string().into(),
+fn to_message(error: ReadError) -> Box<dyn Error> {
+    match error {
+        ReadError::Io(error) => error.into(),
+        ReadError::Damage(fault) => fault.to_string().into(),
     }
 }

@@ -8,59 +8,54 @@ use std::io::{self, BufWriter, Cursor, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, error::Fault};
 
-use self::gzip::scan_gzip;
-use self::segments::scan_text;
-use super::building::{Building, RowSink};
-use super::head::SourceStamp;
+use self::{gzip::scan_gzip, segments::scan_text};
+use super::build_options::{BuildOptions, RowSink};
+use super::errors::path_error;
+use super::file_changes::{hash_chunks, source_stamp};
+use super::header::SourceStamp;
 use super::row::IndexRow;
-use super::stamp::{chunks, stamp};
-use super::trouble::to_error;
 use super::write::{FileSummary, IndexWriter};
-use seqloom_compression::disk::Disk;
-use seqloom_compression::image::IndexBytes;
-use seqloom_compression::part::PartFile;
-use seqloom_compression::seekable::{Container, Seekable, blocks};
-use seqloom_compression::{Compression, Trouble};
+use seqloom_compression::seekable::{AccessPoints, SeekableText, find_blocks};
+use seqloom_compression::{Compression, ReadError};
+use seqloom_compression::{disk::DiskFile, index_bytes::IndexBytes, temporary_file::TemporaryFile};
 use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::reader::Reader;
 
 /// Creates the index of a file and writes it to `side`. After an error, no index file
 /// remains.
-pub fn build(path: &Path, side: &Path, building: &Building) -> Result<()> {
+pub fn build_index_file(path: &Path, side: &Path, building: &BuildOptions) -> Result<()> {
     let io = |error: io::Error| Error::io(side, &error);
-    let part = PartFile::create(side).map_err(io)?;
+    let part = TemporaryFile::create(side).map_err(io)?;
     let out = BufWriter::with_capacity(1 << 20, part.file().map_err(io)?);
     drop(write_index(path, out, building)?);
     part.commit(side).map_err(io)
 }
 
 /// Creates the index of a file in memory.
-pub fn build_in_memory(path: &Path, building: &Building) -> Result<Vec<u8>> {
+pub fn build_in_memory(path: &Path, building: &BuildOptions) -> Result<Vec<u8>> {
     write_index(path, Cursor::new(Vec::new()), building).map(Cursor::into_inner)
 }
 
-fn write_index<W: Write + Seek + Send>(path: &Path, out: W, building: &Building) -> Result<W> {
-    let (format, compression) = detect(path)?;
-    let trouble = |trouble| to_error(path, trouble);
-    let disk = Disk::open(path).map_err(|error| Error::io(path, &error))?;
-    let io = |error: io::Error| trouble(Trouble::Io(error));
-    let chunks = chunks(&disk, building).map_err(io)?;
-    let source = stamp(&disk, &chunks);
+fn write_index<W: Write + Seek + Send>(path: &Path, out: W, building: &BuildOptions) -> Result<W> {
+    let (format, compression) = detect_format(path)?;
+    let failure = |failure| path_error(path, failure);
+    let disk = DiskFile::open(path).map_err(|error| Error::io(path, &error))?;
+    let io = |error: io::Error| failure(ReadError::Io(error));
+    let chunks = hash_chunks(&disk, building).map_err(io)?;
+    let source = source_stamp(&disk, &chunks);
     let mut rows = IndexWriter::new(out, true).map_err(io)?;
     let summary = match compression {
         Compression::Gzip => scan_gzip(path, format, &mut rows, building),
-        _ => {
-            text_of(disk, compression).and_then(|text| scan_text(text, format, &mut rows, building))
-        }
+        _ => seekable_text(disk, compression)
+            .and_then(|text| scan_text(text, format, &mut rows, building)),
     };
-    let summary = summary.map_err(|trouble| {
+    let summary = summary.map_err(|failure| {
         if building.check_cancelled().is_err() {
-            to_error(path, trouble)
+            path_error(path, failure)
         } else {
-            locate_fault(path, trouble)
+            locate_fault(path, failure)
         }
     })?;
     check_unchanged(path, &source)?;
@@ -73,18 +68,18 @@ fn write_index<W: Write + Seek + Send>(path: &Path, out: W, building: &Building)
         windows: summary.windows,
         chunks,
     };
-    rows.finish(whole).map_err(io)
+    rows.write_tables(whole).map_err(io)
 }
 
 impl<W: Write + Seek> RowSink for IndexWriter<W> {
-    fn take(&mut self, row: IndexRow, name: u64) -> io::Result<()> {
-        self.put(row, name)
+    fn add_row(&mut self, row: IndexRow, name: u64) -> io::Result<()> {
+        self.write_row(row, name)
     }
 }
 
 /// Returns the format and compression, or an error if the file does not allow random access.
-fn detect(path: &Path) -> Result<(Format, Compression)> {
-    Disk::open(path).map_err(|error| Error::io(path, &error))?;
+fn detect_format(path: &Path) -> Result<(Format, Compression)> {
+    DiskFile::open(path).map_err(|error| Error::io(path, &error))?;
     let reader = Reader::open(path, &ReaderOptions::default())?;
     match reader.compression() {
         Compression::None | Compression::Gzip | Compression::Bgzip => {
@@ -100,19 +95,19 @@ fn detect(path: &Path) -> Result<(Format, Compression)> {
 }
 
 /// Returns the decompressed text of an uncompressed or bgzip file.
-pub(super) fn text_of(
-    disk: Disk,
+pub(super) fn seekable_text(
+    disk: DiskFile,
     compression: Compression,
-) -> std::result::Result<Seekable, Trouble> {
+) -> std::result::Result<SeekableText, ReadError> {
     let (container, size) = match compression {
         Compression::Bgzip => {
-            let (blocks, size) = blocks(&disk)?;
-            (Container::Bgzip(blocks), size)
+            let (blocks, size) = find_blocks(&disk)?;
+            (AccessPoints::Bgzip(blocks), size)
         }
-        _ => (Container::Plain, disk.size()),
+        _ => (AccessPoints::Plain, disk.size()),
     };
     let image = IndexBytes::Memory(Arc::new(Vec::new()));
-    Ok(Seekable {
+    Ok(SeekableText {
         disk,
         container,
         size,
@@ -122,7 +117,7 @@ pub(super) fn text_of(
 
 /// Reads a file again from the beginning after the scan failed, and returns the error,
 /// with the record and line of the fault.
-fn locate_fault(path: &Path, trouble: Trouble) -> Error {
+fn locate_fault(path: &Path, failure: ReadError) -> Error {
     let mut reader = match Reader::open(path, &ReaderOptions::default()) {
         Ok(reader) => reader,
         Err(error) => return error,
@@ -130,15 +125,15 @@ fn locate_fault(path: &Path, trouble: Trouble) -> Error {
     loop {
         match reader.read(1 << 16, 1 << 24) {
             Ok(Some(_)) => {}
-            Ok(None) => return to_error(path, trouble),
+            Ok(None) => return path_error(path, failure),
             Err(error) => return error,
         }
     }
 }
 
 fn check_unchanged(path: &Path, before: &SourceStamp) -> Result<()> {
-    let now = Disk::open(path).map_err(|error| Error::io(path, &error))?;
-    if (now.size(), now.changed()) == (before.size, before.changed) {
+    let now = DiskFile::open(path).map_err(|error| Error::io(path, &error))?;
+    if (now.size(), now.modification_time()) == (before.size, before.changed) {
         return Ok(());
     }
     Err(Error::format(

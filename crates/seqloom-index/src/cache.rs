@@ -7,7 +7,7 @@ use seqloom_compression::seekable;
 
 /// The memory for text and index rows that a thread reuses between calls.
 #[derive(Default)]
-pub(crate) struct Cache {
+pub(crate) struct ReadCache {
     pub(super) text: seekable::TextCache,
     pub(super) page: Vec<u8>,
     /// The index rows of the current page.

@@ -3,29 +3,28 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, error::Fault};
 
-use super::cache::Cache;
+use super::cache::ReadCache;
 use super::fai::{FaiRow, write_row};
 use super::open::Index;
 use super::row::{IndexRow, id_of};
-use seqloom_compression::checksum::hash;
+use seqloom_compression::checksum::hash_64;
 use seqloom_sequences::options::Format;
 
 impl Index {
     /// Returns the lines of a `.fai` file for a range of records. The ids must be
     /// unique and not in `names`, and the lines of a record must have equal lengths.
-    pub fn fai(&self, range: Range<u64>, names: &mut HashSet<u64>) -> Result<Vec<u8>> {
-        let mut cache = self.borrow();
+    pub fn fai_lines(&self, range: Range<u64>, names: &mut HashSet<u64>) -> Result<Vec<u8>> {
+        let mut cache = self.borrow_cache();
         let mut lines = Vec::new();
         for number in range.start..range.end.min(self.len()) {
             let row = self.row(number, &mut cache)?;
-            let line = self.line(&row, &mut cache)?;
+            let line = self.fai_row(&row, &mut cache)?;
             let line =
-                line.ok_or_else(|| self.unsupported(number, "has lines of unequal length"))?;
-            if !names.insert(hash(&line.name)) {
-                return Err(self.unsupported(number, "has the id of an earlier record"));
+                line.ok_or_else(|| self.unsupported_error(number, "has lines of unequal length"))?;
+            if !names.insert(hash_64(&line.name)) {
+                return Err(self.unsupported_error(number, "has the id of an earlier record"));
             }
             lines.extend(write_row(&line));
         }
@@ -33,15 +32,15 @@ impl Index {
         Ok(lines)
     }
 
-    fn unsupported(&self, number: u64, what: &str) -> Error {
+    fn unsupported_error(&self, number: u64, what: &str) -> Error {
         let message = format!("record {number} {what}, which a .fai file does not support");
         Error::format(&self.path, Fault::of_file(message))
     }
 
-    fn line(&self, row: &IndexRow, cache: &mut Cache) -> Result<Option<FaiRow>> {
+    fn fai_row(&self, row: &IndexRow, cache: &mut ReadCache) -> Result<Option<FaiRow>> {
         let header = self
-            .header(row, cache)
-            .map_err(|trouble| self.error(trouble))?;
+            .read_header(row, cache)
+            .map_err(|error| self.path_error(error))?;
         if row.length > 0 && row.line_letters == 0 {
             return Ok(None);
         }
@@ -54,7 +53,7 @@ impl Index {
             qualities: None,
         };
         if self.format() == Format::Fastq {
-            line.qualities = self.qualities(row, cache)?;
+            line.qualities = self.quality_offset(row, cache)?;
             return Ok(line.qualities.is_some().then_some(line));
         }
         Ok(Some(line))
@@ -62,14 +61,14 @@ impl Index {
 
     /// Returns the offset of the qualities of a record, if their lines have the same
     /// lengths as those of the residues.
-    fn qualities(&self, row: &IndexRow, cache: &mut Cache) -> Result<Option<u64>> {
+    fn quality_offset(&self, row: &IndexRow, cache: &mut ReadCache) -> Result<Option<u64>> {
         let mut record = Vec::new();
-        let read = self.text.read(
+        let read = self.text.read_range(
             row.begin..row.begin + row.size,
             &mut record,
             &mut cache.text,
         );
-        read.map_err(|trouble| self.error(trouble))?;
+        read.map_err(|error| self.path_error(error))?;
         let last = row.length.checked_sub(1).and_then(|last| row.offset(last));
         let letters = last.map_or(u64::from(row.header), |position| position + 1 - row.begin);
         let start = usize::try_from(letters).unwrap_or(usize::MAX);

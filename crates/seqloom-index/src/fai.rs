@@ -10,7 +10,7 @@
 use seqloom_core::error::Fault;
 
 use super::row::IndexRow;
-use seqloom_compression::checksum::{hash, low};
+use seqloom_compression::checksum::{hash_64, low_32_bits};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
@@ -47,7 +47,7 @@ pub fn parse_fai(bytes: &[u8]) -> Result<Vec<FaiRow>, Fault> {
         .iter()
         .position(|row| row.qualities.is_some() != is_fastq);
     match different {
-        Some(position) => Err(fault(
+        Some(position) => Err(row_fault(
             as_u64(position) + 1,
             "the number of columns differs from the previous lines",
         )),
@@ -59,14 +59,17 @@ fn parse_row(number: u64, line: &[u8]) -> Result<FaiRow, Fault> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let mut fields = line.split(|byte| *byte == b'\t');
     let name = fields.next().unwrap_or_default().to_vec();
-    let numbers: Option<Vec<u64>> = fields.map(decimal).collect();
-    let numbers = numbers.ok_or_else(|| fault(number, "a column is not an integer"))?;
+    let numbers: Option<Vec<u64>> = fields.map(parse_decimal).collect();
+    let numbers = numbers.ok_or_else(|| row_fault(number, "a column is not an integer"))?;
     let (columns, qualities) = match &numbers[..] {
         [columns @ .., last] if numbers.len() == 5 => (columns, Some(*last)),
         columns => (columns, None),
     };
     let [length, letters, line_letters, line_bytes] = *columns else {
-        return Err(fault(number, "expected 5 columns for FASTA or 6 for FASTQ"));
+        return Err(row_fault(
+            number,
+            "expected 5 columns for FASTA or 6 for FASTQ",
+        ));
     };
     let row = FaiRow {
         name,
@@ -80,15 +83,18 @@ fn parse_row(number: u64, line: &[u8]) -> Result<FaiRow, Fault> {
         .checked_sub(line_letters)
         .is_some_and(|end| end <= 2);
     let has_lines = length == 0 || (line_letters > 0 && line_bytes > line_letters);
-    if row.name.is_empty() || !ends || !has_lines || row.extent().is_none() {
-        return Err(fault(number, "the numbers of the record are inconsistent"));
+    if row.name.is_empty() || !ends || !has_lines || row.residue_bytes().is_none() {
+        return Err(row_fault(
+            number,
+            "the numbers of the record are inconsistent",
+        ));
     }
     Ok(row)
 }
 
 impl FaiRow {
     /// Returns the number of bytes of the residues, without the last line end.
-    fn extent(&self) -> Option<u64> {
+    fn residue_bytes(&self) -> Option<u64> {
         let Some(last) = self.length.checked_sub(1) else {
             return Some(0);
         };
@@ -104,18 +110,18 @@ impl FaiRow {
     /// Returns the offset of the line end of the last line of the record.
     pub(crate) fn end(&self) -> u64 {
         let start = self.qualities.unwrap_or(self.letters);
-        start.saturating_add(self.extent().unwrap_or(0))
+        start.saturating_add(self.residue_bytes().unwrap_or(0))
     }
 }
 
-fn decimal(field: &[u8]) -> Option<u64> {
+fn parse_decimal(field: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(field).ok()?;
     text.bytes()
         .all(|byte| byte.is_ascii_digit())
         .then(|| text.parse().ok())?
 }
 
-fn fault(line: u64, message: &str) -> Fault {
+fn row_fault(line: u64, message: &str) -> Fault {
     Fault {
         line: Some(line),
         ..Fault::of_file(message)
@@ -123,7 +129,7 @@ fn fault(line: u64, message: &str) -> Fault {
 }
 
 /// Returns the format of the indexed file.
-pub(crate) fn format_of(rows: &[FaiRow]) -> Format {
+pub(crate) fn detect_format(rows: &[FaiRow]) -> Format {
     let is_fastq = rows.first().is_some_and(|row| row.qualities.is_some());
     if is_fastq {
         Format::Fastq
@@ -134,7 +140,7 @@ pub(crate) fn format_of(rows: &[FaiRow]) -> Format {
 
 /// Converts `.fai` rows to index rows and hashes of their ids. A record ends where the
 /// next record begins. The rows must be in the order of the file.
-pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(IndexRow, u64)>, Fault> {
+pub(crate) fn to_index_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(IndexRow, u64)>, Fault> {
     let mut begin = 0;
     let mut index_rows = Vec::with_capacity(rows.len());
     for (line, row) in (1..).zip(rows) {
@@ -143,7 +149,7 @@ pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(IndexRow, u64)>
         });
         let next = next.min(text);
         if row.letters <= begin || row.end() > text || next < row.letters {
-            return Err(fault(
+            return Err(row_fault(
                 line,
                 &format!(
                     "the record does not lie within the text of {text} bytes, after the previous record; \
@@ -152,7 +158,7 @@ pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(IndexRow, u64)>
                 ),
             ));
         }
-        let name = hash(&row.name);
+        let name = hash_64(&row.name);
         let to_u32 = |value: u64| u32::try_from(value).unwrap_or(0);
         let header = u32::try_from(row.letters - begin);
         let (line_letters, line_bytes) = (to_u32(row.line_letters), to_u32(row.line_bytes));
@@ -162,10 +168,10 @@ pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(IndexRow, u64)>
                 begin,
                 size: next - begin,
                 length: row.length,
-                header: header.map_err(|_| fault(line, "the header is longer than 4 GiB"))?,
+                header: header.map_err(|_| row_fault(line, "the header is longer than 4 GiB"))?,
                 line_letters: if is_wide { 0 } else { line_letters },
                 line_bytes: if is_wide { 0 } else { line_bytes },
-                sum: low(name),
+                sum: low_32_bits(name),
             },
             name,
         ));
@@ -194,7 +200,7 @@ mod tests {
         let text = b"a\t10\t3\t4\t5\nb\t0\t18\t0\t0\n";
         let rows = parse_fai(text).unwrap();
         assert_eq!(rows.iter().flat_map(write_row).collect::<Vec<_>>(), text);
-        assert_eq!((rows[0].end(), format_of(&rows)), (15, Format::Fasta));
+        assert_eq!((rows[0].end(), detect_format(&rows)), (15, Format::Fasta));
     }
 
     #[test]

@@ -3,17 +3,15 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, error::Fault};
 
-use super::cache::Cache;
-use super::names;
+use super::cache::ReadCache;
+use super::errors::path_error;
+use super::id_column;
 use super::open::Index;
 use super::row::{IndexRow, id_of};
-use super::trouble::to_error;
-use seqloom_compression::Trouble;
-use seqloom_compression::checksum::{hash, low, sum};
-use seqloom_compression::seekable::changed;
+use seqloom_compression::checksum::{hash_32, hash_64, low_32_bits};
+use seqloom_compression::{ReadError, seekable::changed_file};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::batch::{Batch, BatchSink};
 use seqloom_sequences::options::{Format, ReaderOptions};
@@ -28,10 +26,11 @@ const MIN_THREAD_RECORDS: usize = 64;
 
 impl Index {
     /// Reads records by number, in the requested order.
-    pub fn fetch_many(&self, wanted: &[i64], threads: usize) -> Result<Batch> {
-        let (numbers, order) = sort_numbers(&self.numbers(wanted)?);
-        let mut parts =
-            self.in_parallel(&numbers, threads, |part, cache| self.records(part, cache))?;
+    pub fn fetch_records(&self, wanted: &[i64], threads: usize) -> Result<Batch> {
+        let (numbers, order) = sort_numbers(&self.record_numbers(wanted)?);
+        let mut parts = self.parallel_map(&numbers, threads, |part, cache| {
+            self.read_sorted_records(part, cache)
+        })?;
         let is_in_order = order
             .iter()
             .enumerate()
@@ -44,17 +43,17 @@ impl Index {
 
     /// Reads headers by number. Returns the headers, concatenated in the requested order, and their
     /// offsets.
-    pub fn headers(&self, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
-        let (numbers, order) = sort_numbers(&self.numbers(wanted)?);
+    pub fn fetch_headers(&self, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
+        let (numbers, order) = sort_numbers(&self.record_numbers(wanted)?);
         let mut found = vec![Vec::new(); numbers.len()];
-        let mut cache = self.borrow();
+        let mut cache = self.borrow_cache();
         let rows: Vec<IndexRow> = numbers
             .iter()
             .map(|number| self.row(*number, &mut cache))
             .collect::<Result<_>>()?;
         for (position, row) in order.into_iter().zip(rows) {
-            let header = self.header(&row, &mut cache);
-            let header = header.map_err(|trouble| self.error(trouble))?;
+            let header = self.read_header(&row, &mut cache);
+            let header = header.map_err(|error| self.path_error(error))?;
             if let Some(found) = found.get_mut(position) {
                 *found = header;
             }
@@ -63,14 +62,14 @@ impl Index {
         let mut offsets = vec![0];
         offsets.extend(found.iter().scan(0, |end, header| {
             *end += header.len();
-            Some(offset(*end))
+            Some(to_offset(*end))
         }));
         Ok((found.concat(), offsets))
     }
 
     /// Returns the number of residues of each record in a range.
-    pub fn lengths(&self, range: Range<u64>) -> Result<Vec<i64>> {
-        let mut cache = Cache::default();
+    pub fn record_lengths(&self, range: Range<u64>) -> Result<Vec<i64>> {
+        let mut cache = ReadCache::default();
         let end = range.end.min(self.len());
         (range.start..end)
             .map(|number| self.row(number, &mut cache).map(|row| as_i64(row.length)))
@@ -78,15 +77,15 @@ impl Index {
     }
 
     /// Returns the numbers of the records with this id.
-    pub fn find(&self, id: &[u8]) -> Result<Vec<u64>> {
-        let mut cache = self.borrow();
-        let found = names::find(self.side.names(), &self.side.image, hash(id));
+    pub fn find_by_id(&self, id: &[u8]) -> Result<Vec<u64>> {
+        let mut cache = self.borrow_cache();
+        let found = id_column::find_id(self.side.id_column(), &self.side.image, hash_64(id));
         let mut rows = Vec::new();
         for number in found.map_err(|fault| Error::format(&self.path, fault))? {
             let row = self.row(number, &mut cache)?;
             let header = self
-                .header(&row, &mut cache)
-                .map_err(|trouble| self.error(trouble))?;
+                .read_header(&row, &mut cache)
+                .map_err(|error| self.path_error(error))?;
             if id_of(&header) == id {
                 rows.push(number);
             }
@@ -96,7 +95,7 @@ impl Index {
     }
 
     /// Converts indices to record numbers; negative indices count from the end.
-    pub(super) fn numbers(&self, wanted: &[i64]) -> Result<Vec<u64>> {
+    pub(super) fn record_numbers(&self, wanted: &[i64]) -> Result<Vec<u64>> {
         let count = as_i64(self.len());
         let number = |wanted: &i64| {
             let from_start = if *wanted < 0 {
@@ -118,14 +117,14 @@ impl Index {
     }
 
     /// Divides sorted work among the threads of the current pool.
-    pub(super) fn in_parallel<W: Sync, T: Send>(
+    pub(super) fn parallel_map<W: Sync, T: Send>(
         &self,
         work: &[W],
         threads: usize,
-        task: impl Fn(&[W], &mut Cache) -> Result<T> + Sync,
+        task: impl Fn(&[W], &mut ReadCache) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let one = |part: &[W]| {
-            let mut cache = self.borrow();
+            let mut cache = self.borrow_cache();
             let outcome = task(part, &mut cache);
             self.return_cache(cache);
             outcome
@@ -140,7 +139,7 @@ impl Index {
     /// Returns an unused cache, or creates a new cache. The function does not wait for
     /// the lock, because in a forked process the thread that holds the lock may not
     /// exist.
-    pub(super) fn borrow(&self) -> Cache {
+    pub(super) fn borrow_cache(&self) -> ReadCache {
         let kept = self
             .caches
             .try_lock()
@@ -149,27 +148,31 @@ impl Index {
         kept.unwrap_or_default()
     }
 
-    pub(super) fn return_cache(&self, cache: Cache) {
+    pub(super) fn return_cache(&self, cache: ReadCache) {
         if let Ok(mut caches) = self.caches.try_lock() {
             caches.push(cache);
         }
     }
 
     /// Returns the index row of a record.
-    pub(super) fn row(&self, number: u64, cache: &mut Cache) -> Result<IndexRow> {
-        let row = match self.side.rows().entry(&self.side.image, number) {
+    pub(super) fn row(&self, number: u64, cache: &mut ReadCache) -> Result<IndexRow> {
+        let row = match self.side.row_column().entry(&self.side.image, number) {
             Some(bytes) => IndexRow::from_bytes(bytes),
             None => self
-                .row_of_page(number, cache)
+                .read_index_row(number, cache)
                 .map_err(|fault| Error::format(&self.path, fault))?,
         };
-        let fits = row.check(self.text.size);
+        let fits = row.check_bounds(self.text.size);
         fits.map_err(|fault| Error::format(&self.path, fault))
             .map(|()| row)
     }
 
-    fn row_of_page(&self, number: u64, cache: &mut Cache) -> std::result::Result<IndexRow, Fault> {
-        let column = self.side.rows();
+    fn read_index_row(
+        &self,
+        number: u64,
+        cache: &mut ReadCache,
+    ) -> std::result::Result<IndexRow, Fault> {
+        let column = self.side.row_column();
         if !cache.page_rows.contains(&number) {
             cache.page_rows = 0..0;
             let first = column.page(&self.side.image, number, &mut cache.page)?;
@@ -181,26 +184,27 @@ impl Index {
     }
 
     /// Returns the header of a record, without its `>` or `@` and without the line end.
-    pub(super) fn header(
+    pub(super) fn read_header(
         &self,
         row: &IndexRow,
-        cache: &mut Cache,
-    ) -> std::result::Result<Vec<u8>, Trouble> {
+        cache: &mut ReadCache,
+    ) -> std::result::Result<Vec<u8>, ReadError> {
         let mut line = Vec::new();
         let end = row.begin + u64::from(row.header);
-        self.text.read(row.begin..end, &mut line, &mut cache.text)?;
+        self.text
+            .read_range(row.begin..end, &mut line, &mut cache.text)?;
         let bare = line.trim_ascii_start();
         let bare = bare.strip_suffix(b"\n").unwrap_or(bare);
         let bare = bare.strip_suffix(b"\r").unwrap_or(bare);
         let is_line = memchr::memchr(b'\n', bare).is_none();
-        match bare.strip_prefix(&[first_byte(self.format())]) {
+        match bare.strip_prefix(&[header_marker(self.format())]) {
             Some(header) if is_line => Ok(header.to_vec()),
-            _ => Err(changed("no header is at the position of a record")),
+            _ => Err(changed_file("no header is at the position of a record")),
         }
     }
 
     /// Reads records with ascending numbers.
-    fn records(&self, numbers: &[u64], cache: &mut Cache) -> Result<Batch> {
+    fn read_sorted_records(&self, numbers: &[u64], cache: &mut ReadCache) -> Result<Batch> {
         let rows: Vec<IndexRow> = numbers
             .iter()
             .map(|number| self.row(*number, cache))
@@ -209,43 +213,43 @@ impl Index {
         let mut rest = &rows[..];
         while !rest.is_empty() {
             let (together, behind) = rest.split_at(count_adjacent(rest));
-            self.add(together, &mut text, cache)
-                .map_err(|trouble| self.error(trouble))?;
+            self.read_adjacent_records(together, &mut text, cache)
+                .map_err(|error| self.path_error(error))?;
             rest = behind;
         }
         let batch = parse_records(self.format(), &text, rows.len())
             .filter(|batch| matches_rows(batch, &rows));
         batch.map_or_else(
-            || Err(self.explain(numbers, &rows, cache)),
+            || Err(self.find_first_error(numbers, &rows, cache)),
             |batch| self.check_ids(batch, &rows),
         )
     }
 
     /// Reads adjacent records in one call, and checks each record.
-    fn add(
+    fn read_adjacent_records(
         &self,
         rows: &[IndexRow],
         text: &mut Vec<u8>,
-        cache: &mut Cache,
-    ) -> std::result::Result<(), Trouble> {
+        cache: &mut ReadCache,
+    ) -> std::result::Result<(), ReadError> {
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return Ok(());
         };
         let range = first.begin..last.begin + last.size;
         let is_sealed = self.side.head.has_sums;
-        let is_gapless = neighbours(rows).all(|(row, next)| record_end(row) == next.begin);
+        let is_gapless = neighbour_pairs(rows).all(|(row, next)| record_end(row) == next.begin);
         if is_gapless {
             let before = text.len();
             self.text
-                .read_for(range, text, &mut cache.text, is_sealed)?;
-            self.check(rows, text.get(before..).unwrap_or_default())?;
+                .read_bytes(range, text, &mut cache.text, is_sealed)?;
+            self.verify(rows, text.get(before..).unwrap_or_default())?;
         } else {
             cache.together.clear();
             self.text
-                .read_for(range, &mut cache.together, &mut cache.text, is_sealed)?;
-            self.check(rows, &cache.together)?;
+                .read_bytes(range, &mut cache.together, &mut cache.text, is_sealed)?;
+            self.verify(rows, &cache.together)?;
             for row in rows {
-                text.extend_from_slice(text_of_row(rows, row, &cache.together));
+                text.extend_from_slice(record_text(rows, row, &cache.together));
                 add_line_end(text);
             }
         }
@@ -254,10 +258,10 @@ impl Index {
     }
 
     /// Compares records with their checksums.
-    fn check(&self, rows: &[IndexRow], text: &[u8]) -> std::result::Result<(), Trouble> {
-        let is_same = |row: &IndexRow| sum(text_of_row(rows, row, text)) == row.sum;
+    fn verify(&self, rows: &[IndexRow], text: &[u8]) -> std::result::Result<(), ReadError> {
+        let is_same = |row: &IndexRow| hash_32(record_text(rows, row, text)) == row.sum;
         if self.side.head.has_sums && !rows.iter().all(is_same) {
-            return Err(changed("a record's checksum differs"));
+            return Err(changed_file("a record's checksum differs"));
         }
         Ok(())
     }
@@ -269,34 +273,34 @@ impl Index {
             return Ok(batch);
         }
         let is_same = rows.iter().enumerate().all(|(position, row)| {
-            let header = slice(&batch.headers, &batch.header_offsets, position);
-            low(hash(id_of(header))) == row.sum
+            let header = row_slice(&batch.headers, &batch.header_offsets, position);
+            low_32_bits(hash_64(id_of(header))) == row.sum
         });
         if is_same {
             Ok(batch)
         } else {
-            Err(self.error(changed("an id differs")))
+            Err(self.path_error(changed_file("an id differs")))
         }
     }
 
     /// Returns the error of the first record that differs from the index.
-    fn explain(&self, numbers: &[u64], rows: &[IndexRow], cache: &mut Cache) -> Error {
+    fn find_first_error(&self, numbers: &[u64], rows: &[IndexRow], cache: &mut ReadCache) -> Error {
         for (number, row) in numbers.iter().zip(rows) {
             let mut text = Vec::new();
-            if let Err(trouble) = self.add(&[*row], &mut text, cache) {
-                return self.error(trouble);
+            if let Err(error) = self.read_adjacent_records(&[*row], &mut text, cache) {
+                return self.path_error(error);
             }
             let found = parse_records(self.format(), &text, 1);
             if !found.is_some_and(|batch| matches_rows(&batch, &[*row])) {
                 let how = format!("record {number} does not have {} residues", row.length);
-                return self.error(changed(&how));
+                return self.path_error(changed_file(&how));
             }
         }
-        self.error(changed("records overlap"))
+        self.path_error(changed_file("records overlap"))
     }
 
-    pub(super) fn error(&self, trouble: Trouble) -> Error {
-        to_error(&self.path, trouble)
+    pub(super) fn path_error(&self, error: ReadError) -> Error {
+        path_error(&self.path, error)
     }
 }
 
@@ -308,7 +312,7 @@ fn sort_numbers(numbers: &[u64]) -> (Vec<u64>, Vec<usize>) {
 }
 
 /// Returns pairs of each item and the next item.
-fn neighbours<T>(items: &[T]) -> impl Iterator<Item = (&T, &T)> {
+fn neighbour_pairs<T>(items: &[T]) -> impl Iterator<Item = (&T, &T)> {
     items.iter().zip(items.iter().skip(1))
 }
 
@@ -325,7 +329,7 @@ fn count_adjacent(rows: &[IndexRow]) -> usize {
         next.begin.saturating_sub(record_end(row)) <= MAX_GAP_BYTES
             && size.is_some_and(|size| size <= MAX_READ_BYTES)
     };
-    1 + neighbours(rows).take_while(is_adjacent).count()
+    1 + neighbour_pairs(rows).take_while(is_adjacent).count()
 }
 
 /// Adds a missing line end, so that the next record begins on a new line.
@@ -336,7 +340,7 @@ fn add_line_end(text: &mut Vec<u8>) {
 }
 
 /// Returns the text of one record in the text of several adjacent records.
-fn text_of_row<'a>(rows: &[IndexRow], row: &IndexRow, text: &'a [u8]) -> &'a [u8] {
+fn record_text<'a>(rows: &[IndexRow], row: &IndexRow, text: &'a [u8]) -> &'a [u8] {
     let first = rows.first().map_or(0, |first| first.begin);
     let position =
         |position: u64| usize::try_from(position.saturating_sub(first)).unwrap_or(usize::MAX);
@@ -363,7 +367,7 @@ fn parse_records(format: Format, text: &[u8], records: usize) -> Option<Batch> {
 }
 
 fn matches_rows(batch: &Batch, rows: &[IndexRow]) -> bool {
-    let lengths = neighbours(&batch.offsets).map(|(begin, end)| end - begin);
+    let lengths = neighbour_pairs(&batch.offsets).map(|(begin, end)| end - begin);
     batch.len() == rows.len() && lengths.eq(rows.iter().map(|row| as_i64(row.length)))
 }
 
@@ -390,22 +394,22 @@ fn merge_batches(parts: &[Batch], order: &[usize]) -> Batch {
     for (part, row) in sources.into_iter().flatten() {
         whole
             .data
-            .extend_from_slice(slice(&part.data, &part.offsets, row));
+            .extend_from_slice(row_slice(&part.data, &part.offsets, row));
         whole
             .headers
-            .extend_from_slice(slice(&part.headers, &part.header_offsets, row));
+            .extend_from_slice(row_slice(&part.headers, &part.header_offsets, row));
         if part.has_qualities {
             whole
                 .qualities
-                .extend_from_slice(slice(&part.qualities, &part.offsets, row));
+                .extend_from_slice(row_slice(&part.qualities, &part.offsets, row));
         }
-        whole.offsets.push(offset(whole.data.len()));
-        whole.header_offsets.push(offset(whole.headers.len()));
+        whole.offsets.push(to_offset(whole.data.len()));
+        whole.header_offsets.push(to_offset(whole.headers.len()));
     }
     whole
 }
 
-fn slice<'a>(data: &'a [u8], offsets: &[i64], row: usize) -> &'a [u8] {
+fn row_slice<'a>(data: &'a [u8], offsets: &[i64], row: usize) -> &'a [u8] {
     let bound = |position: usize| usize::try_from(*offsets.get(position)?).ok();
     let range = bound(row).zip(bound(row + 1));
     let found = range.and_then(|(begin, end)| data.get(begin..end));
@@ -413,14 +417,14 @@ fn slice<'a>(data: &'a [u8], offsets: &[i64], row: usize) -> &'a [u8] {
 }
 
 /// Returns the byte that begins a record.
-pub(super) fn first_byte(format: Format) -> u8 {
+pub(super) fn header_marker(format: Format) -> u8 {
     match format {
         Format::Fasta => b'>',
         Format::Fastq => b'@',
     }
 }
 
-pub(super) fn offset(size: usize) -> i64 {
+pub(super) fn to_offset(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn write_gzi(blocks: &[BgzipBlock]) -> Vec<u8> {
 
 /// Returns whether the entries are the offsets of all blocks of a file except the
 /// first, with or without the empty block at the end.
-pub(crate) fn is_index_of(entries: &[(u64, u64)], blocks: &[BgzipBlock]) -> bool {
+pub(crate) fn match_blocks(entries: &[(u64, u64)], blocks: &[BgzipBlock]) -> bool {
     let rest = blocks.get(1..).unwrap_or_default();
     let is_long_enough = entries.len() == rest.len() || entries.len() + 1 == rest.len();
     let same = |(entry, block): (&(u64, u64), &BgzipBlock)| *entry == (block.at, block.text);
@@ -77,15 +77,15 @@ mod tests {
     }
 
     #[test]
-    fn entries_match_all_blocks_but_the_first_and_an_optional_empty_one() {
+    fn gzi_entries_match_all_blocks_except_the_first_and_an_empty_last_block() {
         let blocks: Vec<BgzipBlock> = [(0, 0), (100, 500), (200, 900), (300, 900)]
             .map(|(at, text)| BgzipBlock { at, text, sum: 0 })
             .into();
         let entries = [(100, 500), (200, 900), (300, 900), (400, 950)];
         for (count, ok) in [(0, false), (1, false), (2, true), (3, true), (4, false)] {
-            assert_eq!(is_index_of(&entries[..count], &blocks), ok, "{count}");
+            assert_eq!(match_blocks(&entries[..count], &blocks), ok, "{count}");
         }
-        assert!(!is_index_of(&[(100, 500), (200, 901)], &blocks));
-        assert!(!is_index_of(&[(101, 500), (200, 900)], &blocks));
+        assert!(!match_blocks(&[(100, 500), (200, 901)], &blocks));
+        assert!(!match_blocks(&[(101, 500), (200, 900)], &blocks));
     }
 }

@@ -3,12 +3,12 @@
 //! An index is created once by scanning the file, and is stored next to the file:
 //!
 //! ```text
-//! row      the position, length, line layout and checksum of a record
-//! side     the index file: rows, names and tables (head, pages, names)
-//! stamp    the size, time and hash that detect a changed file
-//! whole    reads a whole gzip file with several threads
-//! fetch    reads many records: sorts, reads, parses and checks them
-//! fai, gzi the index files of samtools and bgzip
+//! row            the position, length, line layout and checksum of a record
+//! index_file     reads an index: rows, ids and tables (header, pages, id_column)
+//! file_changes   the size, time and hash that detect a changed file
+//! whole_file     reads a whole gzip file with several threads
+//! fetch          reads many records: sorts, reads, parses and checks them
+//! fai, gzi       the index files of samtools and bgzip
 //! ```
 //!
 //! An index is not assumed to be correct. Positions are checked before they are used,
@@ -17,33 +17,33 @@
 #![deny(clippy::indexing_slicing)] // numbers in a file are not trusted as indices
 
 mod build;
-mod building;
+mod build_options;
 mod cache;
+mod errors;
 mod export;
 mod fai;
 mod fetch;
+mod file_changes;
 mod gzi;
-mod head;
+mod header;
+mod id_column;
+mod index_file;
 mod interval;
-mod names;
 mod open;
 mod pages;
 mod row;
 mod scan;
-mod side;
-mod stamp;
-mod trouble;
-mod whole;
+mod whole_file;
 mod write;
 
-pub use build::{build, build_in_memory};
-pub use building::Building;
+pub use build::{build_in_memory, build_index_file};
+pub use build_options::BuildOptions;
 pub use fai::{FaiRow, parse_fai};
 pub use gzi::parse_gzi;
+pub use index_file::parse_index_rows;
 pub use open::{Index, IndexState};
 pub use row::IndexRow;
-pub use side::parse_side;
-pub use whole::{open_reader, open_reader_at, text_by_index};
+pub use whole_file::{open_reader, open_reader_at_record, text_by_index};
 
 #[cfg(test)]
 mod tests;

@@ -3,37 +3,33 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use seqloom_core::error::Fault;
-use seqloom_core::number::as_u64;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, error::Fault, number::as_u64};
 
-use super::build::text_of;
-use super::building::Building;
-use super::cache::Cache;
-use super::fai::{FaiRow, format_of, parse_fai, to_rows};
-use super::gzi::{is_index_of, parse_gzi, write_gzi};
+use super::build::seekable_text;
+use super::build_options::BuildOptions;
+use super::cache::ReadCache;
+use super::errors::path_error;
+use super::fai::{FaiRow, detect_format, parse_fai, to_index_rows};
+use super::file_changes::{Change, compare_with_stamp, source_stamp};
+use super::gzi::{match_blocks, parse_gzi, write_gzi};
+use super::index_file::IndexFile;
 use super::row::IndexRow;
-use super::side::IndexFile;
-use super::stamp::{Change, compare, stamp};
-use super::trouble::to_error;
 use super::write::{FileSummary, IndexWriter};
-use seqloom_compression::disk::Disk;
-use seqloom_compression::image::IndexBytes;
-use seqloom_compression::seekable::{Container, Seekable};
-use seqloom_compression::{Compression, Trouble};
+use seqloom_compression::seekable::{AccessPoints, SeekableText};
+use seqloom_compression::{Compression, ReadError, disk::DiskFile, index_bytes::IndexBytes};
 use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::reader::Reader;
 
 /// The maximum number of bytes besides the id in a header line without description.
-const MAX_FRAME_BYTES: u64 = 3;
+const MAX_HEADER_MARKER_BYTES: u64 = 3;
 
 /// Random access to the records of a file, for several threads.
 pub struct Index {
     pub(super) path: PathBuf,
     pub(super) side: IndexFile,
-    pub(super) text: Seekable,
+    pub(super) text: SeekableText,
     /// The caches that threads reuse between calls.
-    pub(super) caches: Mutex<Vec<Cache>>,
+    pub(super) caches: Mutex<Vec<ReadCache>>,
 }
 
 /// The kind of change of a file since its index was created.
@@ -52,7 +48,7 @@ pub enum IndexState {
 impl Index {
     /// Opens an index from a file, and compares it with `path`.
     pub fn open(path: &Path, side: &Path, threads: usize) -> Result<(Self, IndexState)> {
-        let image = Disk::open(side).and_then(IndexBytes::of);
+        let image = DiskFile::open(side).and_then(IndexBytes::from_file);
         let image = image.map_err(|error| Error::io(side, &error))?;
         let side = IndexFile::new(image).map_err(|fault| Error::format(side, fault))?;
         Self::open_compared(path, side, threads)
@@ -70,8 +66,9 @@ impl Index {
 
     fn open_compared(path: &Path, side: IndexFile, threads: usize) -> Result<(Self, IndexState)> {
         let io = |error| Error::io(path, &error);
-        let disk = Disk::open(path).map_err(io)?;
-        let change = compare(&disk, &side.head.source, &side.chunks, threads).map_err(io)?;
+        let disk = DiskFile::open(path).map_err(io)?;
+        let change =
+            compare_with_stamp(&disk, &side.head.source, &side.chunks, threads).map_err(io)?;
         let state = match change {
             Change::None => IndexState::Fresh,
             Change::Touched => IndexState::Touched,
@@ -81,8 +78,8 @@ impl Index {
         Ok((Self::new(path, side, disk), state))
     }
 
-    fn new(path: &Path, side: IndexFile, disk: Disk) -> Self {
-        let text = Seekable {
+    fn new(path: &Path, side: IndexFile, disk: DiskFile) -> Self {
+        let text = SeekableText {
             disk,
             container: side.container.clone(),
             size: side.head.text,
@@ -98,62 +95,63 @@ impl Index {
 
     /// Opens a file with the bytes of its `.fai`, and of its `.gzi` if it is bgzip. The
     /// index files are compared with the FASTA or FASTQ file.
-    pub fn from_standard(
+    pub fn open_with_fai(
         path: &Path,
         fai: (&Path, &[u8]),
         gzi: Option<(&Path, &[u8])>,
     ) -> Result<Self> {
         let lines = parse_fai(fai.1).map_err(|fault| Error::format(fai.0, fault))?;
-        let disk = Disk::open(path).map_err(|error| Error::io(path, &error))?;
+        let disk = DiskFile::open(path).map_err(|error| Error::io(path, &error))?;
         let reader = Reader::open(path, &ReaderOptions::default())?;
         if reader.compression() == Compression::Gzip {
             let fault = Fault::of_file("a .fai needs an uncompressed or bgzip file, found gzip");
             return Err(Error::format(path, fault));
         }
-        if reader.format() != format_of(&lines) {
+        if reader.format() != detect_format(&lines) {
             return Err(Error::format(
                 fai.0,
                 Fault::of_file(format!("is not an index of {}", reader.format())),
             ));
         }
         let text =
-            text_of(disk, reader.compression()).map_err(|trouble| to_error(path, trouble))?;
+            seekable_text(disk, reader.compression()).map_err(|error| path_error(path, error))?;
         if let Some((name, bytes)) = gzi {
             check_gzi(&text, bytes).map_err(|fault| Error::format(name, fault))?;
         }
         let end = lines.last().map_or(0, FaiRow::end);
-        let rows = to_rows(&lines, text.size).map_err(|fault| Error::format(fai.0, fault))?;
-        let index = Self::from_rows(path, reader.format(), reader.compression(), text, &rows)?;
+        let rows = to_index_rows(&lines, text.size).map_err(|fault| Error::format(fai.0, fault))?;
+        let index = Self::from_fai_rows(path, reader.format(), reader.compression(), text, &rows)?;
         index.check_headers(fai.0, &rows, &lines)?;
         index.check_end(fai.0, end)?;
         Ok(index)
     }
 
-    fn from_rows(
+    fn from_fai_rows(
         path: &Path,
         format: Format,
         compression: Compression,
-        text: Seekable,
+        text: SeekableText,
         rows: &[(IndexRow, u64)],
     ) -> Result<Self> {
-        let io = |error: std::io::Error| to_error(path, Trouble::Io(error));
+        let io = |error: std::io::Error| path_error(path, ReadError::Io(error));
         let mut writer = IndexWriter::new(std::io::Cursor::new(Vec::new()), false).map_err(io)?;
         rows.iter()
-            .try_for_each(|(row, name)| writer.put(*row, *name))
+            .try_for_each(|(row, name)| writer.write_row(*row, *name))
             .map_err(io)?;
         // A .fai contains no checksums, so the checksums of the current content are
         // stored.
-        let chunks = super::stamp::chunks(&text.disk, &Building::default()).map_err(io)?;
+        let chunks =
+            super::file_changes::hash_chunks(&text.disk, &BuildOptions::default()).map_err(io)?;
         let whole = FileSummary {
             format,
             compression,
-            source: stamp(&text.disk, &chunks),
+            source: source_stamp(&text.disk, &chunks),
             text: text.size,
             container: text.container,
             windows: Vec::new(),
             chunks,
         };
-        let bytes = writer.finish(whole).map_err(io)?.into_inner();
+        let bytes = writer.write_tables(whole).map_err(io)?.into_inner();
         let side = IndexFile::new(IndexBytes::Memory(Arc::new(bytes)));
         let side = side.map_err(|fault| Error::format(path, fault))?;
         Ok(Self::new(path, side, text.disk))
@@ -164,18 +162,18 @@ impl Index {
     /// and its residues. A sample of the headers without description is checked.
     fn check_headers(&self, fai: &Path, rows: &[(IndexRow, u64)], ids: &[FaiRow]) -> Result<()> {
         /// The number of headers without description that are checked.
-        const CHECKED_HEADERS: usize = 1000;
-        let step = rows.len().div_ceil(CHECKED_HEADERS).max(1);
+        const MAX_CHECKED_HEADERS: usize = 1000;
+        let step = rows.len().div_ceil(MAX_CHECKED_HEADERS).max(1);
         let last = rows.len().saturating_sub(1);
-        let mut cache = Cache::default();
+        let mut cache = ReadCache::default();
         for (position, ((row, name), id)) in rows.iter().zip(ids).enumerate() {
-            let is_bare = u64::from(row.header) <= as_u64(id.name.len()) + MAX_FRAME_BYTES;
+            let is_bare = u64::from(row.header) <= as_u64(id.name.len()) + MAX_HEADER_MARKER_BYTES;
             if is_bare && position % step != 0 && position != last {
                 continue;
             }
-            let found = self.header(row, &mut cache);
+            let found = self.read_header(row, &mut cache);
             let is_same = found.is_ok_and(|header| {
-                seqloom_compression::checksum::hash(super::row::id_of(&header)) == *name
+                seqloom_compression::checksum::hash_64(super::row::id_of(&header)) == *name
             });
             if !is_same {
                 let what = format!(
@@ -184,7 +182,7 @@ impl Index {
                 );
                 return Err(Error::format(
                     fai,
-                    Fault::of_file(self.incomplete_index(&what)),
+                    Fault::of_file(self.incomplete_index_message(&what)),
                 ));
             }
         }
@@ -193,15 +191,15 @@ impl Index {
 
     /// Checks that only line ends follow the last record of a `.fai`, which ends at `end`.
     fn check_end(&self, fai: &Path, end: u64) -> Result<()> {
-        const TAIL_BYTES: u64 = 64 << 10;
-        let mut cache = Cache::default();
+        const MAX_CHECKED_END_BYTES: u64 = 64 << 10;
+        let mut cache = ReadCache::default();
         let (mut text, mut begin) = (Vec::new(), end);
         while begin < self.text.size {
-            let next = self.text.size.min(begin + TAIL_BYTES);
+            let next = self.text.size.min(begin + MAX_CHECKED_END_BYTES);
             text.clear();
             (self.text)
-                .read(begin..next, &mut text, &mut cache.text)
-                .map_err(|trouble| self.error(trouble))?;
+                .read_range(begin..next, &mut text, &mut cache.text)
+                .map_err(|error| self.path_error(error))?;
             let rest = text.trim_ascii_start();
             if !rest.is_empty() {
                 let line = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -212,7 +210,7 @@ impl Index {
                 );
                 return Err(Error::format(
                     fai,
-                    Fault::of_file(self.incomplete_index(&what)),
+                    Fault::of_file(self.incomplete_index_message(&what)),
                 ));
             }
             begin = next;
@@ -221,7 +219,7 @@ impl Index {
     }
 
     /// Returns a message about a `.fai`, with the command that creates a complete index.
-    fn incomplete_index(&self, what: &str) -> String {
+    fn incomplete_index_message(&self, what: &str) -> String {
         format!(
             "{what}; create an index of all records: seqloom index {}",
             self.path.display()
@@ -239,7 +237,7 @@ impl Index {
     }
 
     /// Returns the number of residues in all records.
-    pub fn letters(&self) -> u64 {
+    pub fn residue_count(&self) -> u64 {
         self.side.head.letters
     }
 
@@ -254,7 +252,7 @@ impl Index {
     }
 
     /// Returns the hash of the whole file when it was indexed.
-    pub fn content(&self) -> u64 {
+    pub fn content_hash(&self) -> u64 {
         self.side.head.source.content
     }
 
@@ -267,19 +265,19 @@ impl Index {
     }
 
     /// Returns the bytes of a `.gzi` file, for bgzip.
-    pub fn gzi(&self) -> Option<Vec<u8>> {
+    pub fn gzi_bytes(&self) -> Option<Vec<u8>> {
         match &self.text.container {
-            Container::Bgzip(blocks) => Some(write_gzi(blocks)),
+            AccessPoints::Bgzip(blocks) => Some(write_gzi(blocks)),
             _ => None,
         }
     }
 }
 
-fn check_gzi(text: &Seekable, bytes: &[u8]) -> std::result::Result<(), Fault> {
+fn check_gzi(text: &SeekableText, bytes: &[u8]) -> std::result::Result<(), Fault> {
     let entries = parse_gzi(bytes)?;
     match &text.container {
-        Container::Bgzip(blocks) if is_index_of(&entries, blocks) => Ok(()),
-        Container::Bgzip(_) => Err(Fault::of_file(
+        AccessPoints::Bgzip(blocks) if match_blocks(&entries, blocks) => Ok(()),
+        AccessPoints::Bgzip(_) => Err(Fault::of_file(
             "does not match the file: its blocks have other positions; the file has changed, or \
              blocks are missing; remove it or create it again (seqloom index --overwrite --fai)",
         )),

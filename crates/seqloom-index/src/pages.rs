@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use seqloom_core::error::Fault;
 
-use super::trouble::damaged;
-use seqloom_compression::image::IndexBytes;
+use super::errors::damaged_index;
+use seqloom_compression::index_bytes::IndexBytes;
 use seqloom_core::number::{as_u64, u64_at};
 
 /// The number of entries in a page.
@@ -15,20 +15,20 @@ const PAGE_ENTRIES: usize = 64;
 const HASH_BYTES: usize = 8;
 
 /// Returns the size of entries in bytes, including the hashes of pages.
-pub(crate) fn size(count: u64, entry: usize) -> Option<u64> {
+pub(crate) fn size_with_hashes(count: u64, entry: usize) -> Option<u64> {
     let pages = count.div_ceil(as_u64(PAGE_ENTRIES));
     let hashes = pages.checked_mul(as_u64(HASH_BYTES))?;
     count.checked_mul(as_u64(entry))?.checked_add(hashes)
 }
 
 /// Writes entries in pages.
-pub(crate) struct Pages {
+pub(crate) struct PageWriter {
     page: Vec<u8>,
     number: u64,
     entry: usize,
 }
 
-impl Pages {
+impl PageWriter {
     pub(crate) fn new(entry: usize) -> Self {
         Self {
             page: Vec::with_capacity(entry * PAGE_ENTRIES),
@@ -37,16 +37,16 @@ impl Pages {
         }
     }
 
-    pub(crate) fn put(&mut self, entry: &[u8], out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write_entry(&mut self, entry: &[u8], out: &mut impl Write) -> io::Result<()> {
         self.page.extend_from_slice(entry);
         if self.page.len() == self.entry * PAGE_ENTRIES {
-            self.finish(out)?;
+            self.write_last_page(out)?;
         }
         Ok(())
     }
 
     /// Writes the last page, unless it is empty.
-    pub(crate) fn finish(&mut self, out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write_last_page(&mut self, out: &mut impl Write) -> io::Result<()> {
         if self.page.is_empty() {
             return Ok(());
         }
@@ -82,7 +82,7 @@ impl PageColumn {
         out: &mut Vec<u8>,
     ) -> Result<u64, Fault> {
         if position >= self.count {
-            return Err(damaged("a number in it"));
+            return Err(damaged_index("a number in it"));
         }
         let number_of = position / as_u64(PAGE_ENTRIES);
         let first = number_of * as_u64(PAGE_ENTRIES);
@@ -90,10 +90,10 @@ impl PageColumn {
         let bytes = usize::try_from(count).unwrap_or(PAGE_ENTRIES) * self.entry;
         let at = self.at + number_of * as_u64(PAGE_ENTRIES * self.entry + HASH_BYTES);
         out.resize(bytes + HASH_BYTES, 0);
-        let outcome = image.read(at, out);
+        let outcome = image.read_at(at, out);
         let (entries, checksum) = out.split_at(bytes);
         if outcome.is_err() || u64_at(checksum, 0) != hash_page(entries, number_of) {
-            return Err(damaged("a page of it"));
+            return Err(damaged_index("a page of it"));
         }
         out.truncate(bytes);
         Ok(first)
@@ -111,7 +111,7 @@ impl PageColumn {
     }
 
     /// Calls `take` with every entry in order.
-    pub(crate) fn for_each(
+    pub(crate) fn for_each_entry(
         &self,
         image: &IndexBytes,
         mut take: impl FnMut(&[u8]) -> Result<(), Fault>,

@@ -54,7 +54,7 @@ impl IndexRow {
     }
 
     /// Returns an error if the row is invalid in a text of this size.
-    pub(crate) fn check(&self, text: u64) -> Result<(), Fault> {
+    pub(crate) fn check_bounds(&self, text: u64) -> Result<(), Fault> {
         let end = self.begin.checked_add(self.size);
         let fits = end.is_some_and(|end| end <= text) && u64::from(self.header) <= self.size;
         let (letters, bytes) = (self.line_letters, self.line_bytes);

@@ -7,14 +7,14 @@ use memchr::memchr;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::row::IndexRow;
-use seqloom_compression::checksum::{low, sum};
+use seqloom_compression::checksum::{hash_32, low_32_bits};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The state of a scan that finds where records begin.
-pub(crate) struct Scan {
+pub(crate) struct RecordScan {
     format: Format,
     /// The offset of the next chunk.
     at: u64,
@@ -51,8 +51,8 @@ struct CurrentLine {
     letters: u64,
 }
 
-impl Scan {
-    /// Creates a scan of text from the offset `at`, which is the beginning of a line.
+impl RecordScan {
+    /// Creates a scan of text from the offset `offset`, which is the beginning of a line.
     pub(crate) fn new(format: Format, at: u64) -> Self {
         Self {
             format,
@@ -70,21 +70,21 @@ impl Scan {
 
     /// Scans the next chunk, except records that begin at `stop` or later. Returns the number of
     /// bytes that were consumed.
-    pub(crate) fn feed(&mut self, chunk: &[u8], stop: u64) -> usize {
+    pub(crate) fn scan_chunk(&mut self, chunk: &[u8], stop: u64) -> usize {
         let mut rest = chunk;
         if self.at == 0 {
             rest = rest.strip_prefix(BYTE_ORDER_MARK).unwrap_or(rest);
         }
         while let [first, ..] = rest {
             let used = chunk.len() - rest.len();
-            if self.line.bytes == 0 && self.begins(*first) {
+            if self.line.bytes == 0 && self.is_record_start(*first) {
                 let here = self.at + as_u64(used);
-                self.close(here, chunk.get(..used).unwrap_or_default());
+                self.end_record(here, chunk.get(..used).unwrap_or_default());
                 if here >= stop {
                     self.at = here;
                     return used;
                 }
-                self.open(here);
+                self.begin_record(here);
             }
             rest = self.read_line(rest);
         }
@@ -94,20 +94,20 @@ impl Scan {
     }
 
     /// Completes the last record at the end of the text.
-    pub(crate) fn finish(&mut self) {
+    pub(crate) fn finish_last_record(&mut self) {
         if self.line.bytes > 0 {
             self.end_line(0);
         }
-        self.close(self.at, &[]);
+        self.end_record(self.at, &[]);
     }
 
     /// Returns the offset of the next chunk.
-    pub(crate) fn at(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.at
     }
 
     /// Returns whether a line that begins with `first` begins a record.
-    fn begins(&mut self, first: u8) -> bool {
+    fn is_record_start(&mut self, first: u8) -> bool {
         match self.format {
             Format::Fasta => first == b'>',
             Format::Fastq => {
@@ -119,7 +119,7 @@ impl Scan {
         }
     }
 
-    fn open(&mut self, here: u64) {
+    fn begin_record(&mut self, here: u64) {
         self.row = IndexRow {
             begin: here,
             ..IndexRow::default()
@@ -129,7 +129,7 @@ impl Scan {
     }
 
     /// Completes the record; `recent` ends with the bytes of the record in this chunk.
-    fn close(&mut self, end: u64, recent: &[u8]) {
+    fn end_record(&mut self, end: u64, recent: &[u8]) {
         if !self.is_open {
             return;
         }
@@ -137,11 +137,11 @@ impl Scan {
         self.row.size = end - self.row.begin;
         self.row.sum = if let Some(mut early) = self.early.take() {
             early.update(recent);
-            low(early.digest())
+            low_32_bits(early.digest())
         } else {
             let size = usize::try_from(self.row.size).unwrap_or(usize::MAX);
             let bytes_of_record = recent.get(recent.len().saturating_sub(size)..);
-            sum(bytes_of_record.unwrap_or_default())
+            hash_32(bytes_of_record.unwrap_or_default())
         };
         self.rows.push(self.row);
     }
@@ -181,7 +181,7 @@ impl Scan {
                 self.row.header = u32::try_from(line.bytes + mark).unwrap_or(u32::MAX);
                 self.stage = LineKind::Letters;
             }
-            LineKind::Letters => self.add_line(line, mark),
+            LineKind::Letters => self.add_line_layout(line, mark),
             LineKind::Plus => self.expect_qualities(),
             LineKind::Qualities => {
                 self.qualities += line.letters;
@@ -200,7 +200,7 @@ impl Scan {
     }
 
     /// Updates the line layout of the record: all lines except the last must have equal lengths.
-    fn add_line(&mut self, line: CurrentLine, mark: u64) {
+    fn add_line_layout(&mut self, line: CurrentLine, mark: u64) {
         let row = &mut self.row;
         let is_first = row.length == 0 && !self.is_last;
         row.length += line.letters;
@@ -229,16 +229,16 @@ impl Scan {
 mod tests {
     use super::*;
 
-    fn rows(format: Format, text: &[u8], chunk: usize) -> Vec<IndexRow> {
-        let mut scan = Scan::new(format, 0);
+    fn scan_in_chunks(format: Format, text: &[u8], chunk: usize) -> Vec<IndexRow> {
+        let mut scan = RecordScan::new(format, 0);
         for chunk in text.chunks(chunk) {
-            assert_eq!(scan.feed(chunk, u64::MAX), chunk.len());
+            assert_eq!(scan.scan_chunk(chunk, u64::MAX), chunk.len());
         }
-        scan.finish();
+        scan.finish_last_record();
         scan.rows
     }
 
-    fn layout(row: &IndexRow) -> (u64, u64, u64, u32, u32, u32) {
+    fn row_layout(row: &IndexRow) -> (u64, u64, u64, u32, u32, u32) {
         let IndexRow {
             begin,
             size,
@@ -261,16 +261,16 @@ mod tests {
             (35, 8, 2, 3, 0, 0),
             (43, 6, 3, 3, 3, 4),
         ];
-        let whole = rows(Format::Fasta, text, text.len());
-        assert_eq!(whole.iter().map(layout).collect::<Vec<_>>(), expected);
+        let whole = scan_in_chunks(Format::Fasta, text, text.len());
+        assert_eq!(whole.iter().map(row_layout).collect::<Vec<_>>(), expected);
         for chunk in 1..text.len() {
-            assert_eq!(rows(Format::Fasta, text, chunk), whole, "{chunk}");
+            assert_eq!(scan_in_chunks(Format::Fasta, text, chunk), whole, "{chunk}");
         }
         for row in whole {
             let end = usize::try_from(row.begin + row.size).unwrap();
             assert_eq!(
                 row.sum,
-                sum(&text[usize::try_from(row.begin).unwrap()..end])
+                hash_32(&text[usize::try_from(row.begin).unwrap()..end])
             );
         }
     }
@@ -284,9 +284,9 @@ mod tests {
             (24, 9, 1, 3, 1, 2),
         ];
         for chunk in 1..=text.len() {
-            let found = rows(Format::Fastq, text, chunk);
+            let found = scan_in_chunks(Format::Fastq, text, chunk);
             assert_eq!(
-                found.iter().map(layout).collect::<Vec<_>>(),
+                found.iter().map(row_layout).collect::<Vec<_>>(),
                 expected,
                 "{chunk}"
             );
@@ -294,9 +294,9 @@ mod tests {
     }
 
     #[test]
-    fn a_record_after_the_stop_is_not_read() {
-        let mut scan = Scan::new(Format::Fasta, 0);
-        assert_eq!(scan.feed(b">a\nAC\n>b\nG\n>c\n", 6), 6);
-        assert_eq!((scan.at(), scan.rows.len()), (6, 1));
+    fn a_record_that_begins_after_the_stop_offset_is_not_read() {
+        let mut scan = RecordScan::new(Format::Fasta, 0);
+        assert_eq!(scan.scan_chunk(b">a\nAC\n>b\nG\n>c\n", 6), 6);
+        assert_eq!((scan.offset(), scan.rows.len()), (6, 1));
     }
 }

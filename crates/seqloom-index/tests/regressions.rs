@@ -7,14 +7,14 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use seqloom_index::{parse_fai, parse_gzi, parse_side};
+use seqloom_index::{parse_fai, parse_gzi, parse_index_rows};
 use seqloom_plink::table::{Sheet, TextTable};
 use seqloom_sequences::ReaderOptions;
 use seqloom_sequences::options::OnError;
 
 #[test]
-fn inputs_from_fuzzing_give_the_same_result_for_all_chunk_sizes() {
-    for path in regressions() {
+fn inputs_from_fuzzing_give_the_same_index_for_all_chunk_sizes() {
+    for path in regression_files() {
         let bytes = std::fs::read(&path).unwrap();
         for on_error in [OnError::Raise, OnError::Skip] {
             let options = ReaderOptions {
@@ -27,7 +27,11 @@ fn inputs_from_fuzzing_give_the_same_result_for_all_chunk_sizes() {
                 assert_eq!(whole, found, "{} in chunks of {piece}", path.display());
             }
         }
-        let _ = (parse_fai(&bytes), parse_gzi(&bytes), parse_side(&bytes));
+        let _ = (
+            parse_fai(&bytes),
+            parse_gzi(&bytes),
+            parse_index_rows(&bytes),
+        );
         for sheet in [Sheet::Fam, Sheet::Bim] {
             let names = sheet.names().map(String::from);
             let _ = TextTable::parse(Path::new("fuzz"), sheet, &names, &bytes);
@@ -36,7 +40,7 @@ fn inputs_from_fuzzing_give_the_same_result_for_all_chunk_sizes() {
 }
 
 /// Returns the inputs in which fuzzing found a bug.
-fn regressions() -> Vec<PathBuf> {
+fn regression_files() -> Vec<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/regressions");
     let Ok(entries) = std::fs::read_dir(folder) else {
         panic!("{folder} is missing");

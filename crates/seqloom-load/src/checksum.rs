@@ -5,8 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use rayon::prelude::*;
-use seqloom_core::system::read_at;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, system::read_at};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Size of a chunk that is hashed separately. The size does not depend on the number of

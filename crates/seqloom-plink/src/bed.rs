@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::SystemTime;
 
 use seqloom_core::error::{Fault, FaultKind};
-use seqloom_core::system::read_at;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, system::read_at};
 
 use super::layout::{BedLayout, HEADER, MAGIC, Major};
 

@@ -18,8 +18,7 @@ mod sheet;
 
 use std::path::{Path, PathBuf};
 
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, error::Fault};
 
 use self::scan::{FieldStarts, LINE_START};
 pub use self::sheet::{COLUMNS, Sheet};

@@ -1,7 +1,6 @@
 //! Rows of bytes, such as ids or residues, stored in one vector.
 
-use seqloom_core::number::as_u64;
-use seqloom_core::{Ragged, Result};
+use seqloom_core::{Ragged, Result, number::as_u64};
 
 /// Rows of bytes in one vector, and the offset of each row.
 #[derive(Clone, Debug, PartialEq, Eq)]

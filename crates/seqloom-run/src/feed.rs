@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use seqloom_core::{Error, Result, interrupt};
 
-use crate::array::InputArray;
-use crate::column::ByteRows;
+use crate::{array::InputArray, column::ByteRows};
 
 /// A batch of records for which the graph is computed together.
 #[derive(Debug, Default)]

@@ -7,13 +7,11 @@ mod set;
 
 use std::path::Path;
 
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result, pool};
+use seqloom_core::{Error, Result, error::Fault, pool};
 use seqloom_graph::{Dtype, Values};
 use seqloom_load::genotype::{GenotypeRequest, MatrixOrder, Picks, read};
 
-use self::matching::VariantMatch;
-use self::set::PlinkFiles;
+use self::{matching::VariantMatch, set::PlinkFiles};
 use crate::array::{InputArray, resize};
 use crate::column::ByteRows;
 use crate::feed::{Feed, FeedBatch, FeedEvent};

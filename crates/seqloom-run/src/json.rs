@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, error::Fault};
 use serde_json::{Number, Value};
 
 /// A JSON object, and its location in a file for error messages.

@@ -1,11 +1,9 @@
 //! Computes the graph of a model for batches. The result has one row for each record.
 
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, error::Fault};
 use seqloom_graph::{Array, BatchLayout, Export, Input, Limits, Manifest, Model, Pool};
 
-use crate::feed::FeedBatch;
-use crate::sequences::MASK_INPUT;
+use crate::{feed::FeedBatch, sequences::MASK_INPUT};
 
 /// The graph of a model, and the method by which its outputs are pooled.
 pub(crate) struct Network {

@@ -6,19 +6,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use seqloom_compression::input::BufferedInput;
-use seqloom_core::number::as_u64;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, number::as_u64};
 use seqloom_graph::{Array, Dtype, Export, Input, Limits, Manifest, Pair};
 use seqloom_sequences::ReaderOptions;
 
-use crate::encoder::Encoder;
 use crate::feed::{Feed, FeedBatch, FeedEvent, run_ahead, run_here};
 use crate::genotypes::{GenotypeEncoder, GenotypeFeed};
 use crate::input_warnings::{IdCounts, unfinished_warning};
 use crate::network::{Network, NetworkOutputs};
-use crate::scores::Scores;
 use crate::sequences::{BatchFiller, RecordSource, SequenceFeed};
-use crate::task::activate;
+use crate::{encoder::Encoder, scores::Scores, task::activate};
 
 /// An exported model that can score files and arrays.
 ///

@@ -16,9 +16,7 @@ mod source;
 use seqloom_core::Result;
 use seqloom_graph::Training;
 
-use self::check::count_positions;
-use self::order::Order;
-use self::records::Records;
+use self::{check::count_positions, order::Order, records::Records};
 use crate::feed::{Feed, FeedBatch, FeedEvent};
 use crate::input_warnings::InputWarnings;
 pub(crate) use filler::{BatchFiller, MASK_INPUT};

@@ -12,8 +12,7 @@ use std::str::FromStr;
 
 use seqloom_core::{Error, Result};
 
-use self::npz::Npz;
-use self::target::TargetFile;
+use self::{npz::Npz, target::TargetFile};
 use crate::scores::Scores;
 
 pub use self::number::write_number;

@@ -4,9 +4,8 @@ use memchr::{memchr, memchr2};
 use seqloom_core::error::{Fault, FaultCause, FaultKind};
 
 use crate::bytes::{ByteClass, describe_byte};
-use crate::options::MissingIds;
 use crate::pairs::{id, is_blank};
-use crate::sink::Position;
+use crate::{options::MissingIds, sink::Position};
 use seqloom_core::number::as_u64;
 
 /// The maximum length of a header in bytes.

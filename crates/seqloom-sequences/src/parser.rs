@@ -2,10 +2,9 @@
 
 use seqloom_core::error::Fault;
 
-use crate::cursor::Cursor;
 use crate::options::{Format, ReaderOptions};
 use crate::sink::{Position, RecordSink};
-use crate::{fasta, fastq};
+use crate::{cursor::Cursor, fasta, fastq};
 
 /// A parser for FASTA or FASTQ.
 #[derive(Debug)]

@@ -2,18 +2,18 @@
 
 use std::collections::TryReserveError;
 
-use seqloom_compression::{Text, Trouble};
+use seqloom_compression::{ReadError, TextSource};
 
 /// A source of text in chunks. Text that must be read again is pushed back.
 pub(crate) struct PushbackText {
     /// The text that was pushed back, and the number of its bytes that were consumed.
     pushed: Vec<u8>,
     consumed: usize,
-    text: Box<dyn Text>,
+    text: Box<dyn TextSource>,
 }
 
 impl PushbackText {
-    pub(crate) fn new(text: Box<dyn Text>) -> Self {
+    pub(crate) fn new(text: Box<dyn TextSource>) -> Self {
         Self {
             pushed: Vec::new(),
             consumed: 0,
@@ -22,11 +22,11 @@ impl PushbackText {
     }
 
     /// Returns the next chunk of text, which is empty only at the end.
-    pub(crate) fn fill(&mut self) -> Result<&[u8], Trouble> {
+    pub(crate) fn fill(&mut self) -> Result<&[u8], ReadError> {
         if let Some(pushed @ [_, ..]) = self.pushed.get(self.consumed..) {
             return Ok(pushed);
         }
-        self.text.fill()
+        self.text.fill_buffer()
     }
 
     /// Consumes the first `count` bytes of the current chunk.
@@ -40,9 +40,9 @@ impl PushbackText {
 
     /// Returns the beginning of the text without consuming it. Reads until `is_enough`
     /// returns true.
-    pub(crate) fn peek(&mut self, is_enough: impl Fn(&[u8]) -> bool) -> Result<&[u8], Trouble> {
+    pub(crate) fn peek(&mut self, is_enough: impl Fn(&[u8]) -> bool) -> Result<&[u8], ReadError> {
         while !is_enough(&self.pushed) {
-            let chunk = self.text.fill()?;
+            let chunk = self.text.fill_buffer()?;
             let count = chunk.len();
             if count == 0 {
                 break;

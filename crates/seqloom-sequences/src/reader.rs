@@ -4,19 +4,13 @@ mod recover;
 
 use std::path::{Path, PathBuf};
 
-use seqloom_core::Error;
 use seqloom_core::error::{Fault, FaultKind, Result};
-use seqloom_core::interrupt::CancelToken;
+use seqloom_core::{Error, interrupt::CancelToken};
 
 use crate::batch::{Batch, BatchSink};
 use crate::options::{Format, OnError, ReaderOptions};
-use crate::parser::Parser;
-use crate::pushback::PushbackText;
-use crate::report::Report;
-use crate::sink::RecordSink;
-use crate::sniff;
-use seqloom_compression::input::BufferedInput;
-use seqloom_compression::{Compression, Text, Trouble, unpack};
+use crate::{parser::Parser, pushback::PushbackText, report::Report, sink::RecordSink, sniff};
+use seqloom_compression::{Compression, ReadError, TextSource, input::BufferedInput, open_text};
 
 /// The number of bytes that are decompressed after a format error, to find out whether
 /// the compressed data is corrupt.
@@ -56,8 +50,8 @@ impl Reader {
     /// Creates a reader of `input`. Error messages contain `path` as the name of the
     /// file.
     pub fn new(path: &Path, input: BufferedInput, options: &ReaderOptions) -> Result<Self> {
-        let unpacked = unpack(input, &options.unpacking());
-        let unpacked = unpacked.map_err(|trouble| to_error(path, trouble))?;
+        let unpacked = open_text(input, &options.unpacking());
+        let unpacked = unpacked.map_err(|error| to_error(path, error))?;
         Self::of_text(path, unpacked, options)
     }
 
@@ -65,10 +59,10 @@ impl Reader {
     /// original file.
     pub fn of_text(
         path: &Path,
-        (compression, text): (Compression, Box<dyn Text>),
+        (compression, text): (Compression, Box<dyn TextSource>),
         options: &ReaderOptions,
     ) -> Result<Self> {
-        let of_path = |trouble| to_error(path, trouble);
+        let of_path = |error| to_error(path, error);
         let mut text = PushbackText::new(text);
         let start = text.peek(sniff::is_enough).map_err(of_path)?;
         let packed = Some(compression).filter(|_| !start.is_empty());
@@ -172,7 +166,7 @@ impl Reader {
         }
         let from = self.parser.position().byte;
         let filled = self.text.fill();
-        let text = filled.map_err(|trouble| to_error(&self.path, trouble))?;
+        let text = filled.map_err(|error| to_error(&self.path, error))?;
         let count = text.len();
         if count == 0 {
             return self.end(sink);
@@ -249,17 +243,17 @@ impl Reader {
                     left = left.saturating_sub(count);
                     self.text.consume(count);
                 }
-                Err(trouble) => return to_error(&self.path, trouble),
+                Err(error) => return to_error(&self.path, error),
             }
         }
         Error::format(&self.path, fault)
     }
 }
 
-fn to_error(path: &Path, trouble: Trouble) -> Error {
-    match trouble {
-        Trouble::Io(error) => Error::io(path, &error),
-        Trouble::Damage(fault) => Error::format(path, fault),
+fn to_error(path: &Path, error: ReadError) -> Error {
+    match error {
+        ReadError::Io(error) => Error::io(path, &error),
+        ReadError::Damage(fault) => Error::format(path, fault),
     }
 }
 

@@ -3,8 +3,7 @@
 //! An error is returned if the reader would reject a record or return a different
 //! record.
 
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Ragged, Result};
+use seqloom_core::{Error, Ragged, Result, error::Fault};
 
 use crate::cursor::{MAX_HEADER_BYTES, has_id};
 use seqloom_core::number::as_u64;

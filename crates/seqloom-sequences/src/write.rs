@@ -12,10 +12,8 @@ use std::io::{self, Write};
 use seqloom_core::{Error, Result};
 use sirocco::deflate;
 
-use crate::options::Format;
-use crate::render;
-use crate::render::RecordColumns;
-use seqloom_compression::{Compression, Trouble};
+use crate::{options::Format, render, render::RecordColumns};
+use seqloom_compression::{Compression, ReadError};
 use seqloom_core::number::as_u64;
 
 pub use bgzip::WriteTarget;
@@ -124,14 +122,14 @@ impl RecordWriter {
 
     /// Writes records. If the reader would not return one of the records unchanged, no
     /// record is written and an error is returned.
-    pub fn write(&mut self, columns: &RecordColumns<'_>) -> std::result::Result<(), Trouble> {
+    pub fn write(&mut self, columns: &RecordColumns<'_>) -> std::result::Result<(), ReadError> {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         let rendered = match self.options.format {
             Format::Fasta => render::fasta(columns, self.options.line_width, &mut text),
             Format::Fastq => render::fastq(columns, &mut text),
         };
-        rendered.map_err(Trouble::Damage)?;
+        rendered.map_err(ReadError::Damage)?;
         self.write_text(&text)?;
         self.summary.records += as_u64(columns.sequences.len());
         self.text = text;

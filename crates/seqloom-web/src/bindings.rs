@@ -22,8 +22,7 @@ mod exported;
 
 use seqloom_core::{Error, Result};
 
-use crate::host::Host;
-use crate::session::Session;
+use crate::{host::Host, session::Session};
 
 /// The buffers that the page and the module share, and the open model.
 #[derive(Default)]

@@ -9,9 +9,7 @@ use seqloom_encode::LetterTable;
 use seqloom_run::Predictor;
 use serde_json::json;
 
-use crate::record::FileRecord;
-use crate::session::StoredScores;
-use crate::table;
+use crate::{record::FileRecord, session::StoredScores, table};
 
 /// The residues that replace a masked residue, one after the other.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,8 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use seqloom_compression::input::BufferedInput;
-use seqloom_core::number::as_u64;
-use seqloom_core::{Error, Ragged, Result};
+use seqloom_core::{Error, Ragged, Result, number::as_u64};
 use seqloom_sequences::{Batch, Reader, ReaderOptions, pairs};
 
 /// A record of a file.

@@ -9,10 +9,9 @@ use seqloom_graph::{Export, Limits};
 use seqloom_run::{PredictOptions, PredictionObserver, Predictor, Scores, Summary};
 use serde_json::json;
 
-use crate::facts::Facts;
 use crate::host::{Host, HostStream};
 use crate::occlusion::{self, Occlusion};
-use crate::{record, table};
+use crate::{facts::Facts, record, table};
 
 /// An open model.
 pub struct Session {

@@ -2,10 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use seqloom_index::{parse_fai, parse_gzi, parse_side};
+use seqloom_index::{parse_fai, parse_gzi, parse_index_rows};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = parse_fai(bytes);
     let _ = parse_gzi(bytes);
-    let _ = parse_side(bytes);
+    let _ = parse_index_rows(bytes);
 });

@@ -7,9 +7,9 @@ use std::thread;
 use super::*;
 
 /// A stream that returns one byte per read, and is interrupted before each byte.
-struct Interrupted(Cursor<Vec<u8>>, bool);
+struct InterruptedReader(Cursor<Vec<u8>>, bool);
 
-impl Read for Interrupted {
+impl Read for InterruptedReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         self.1 = !self.1;
         if self.1 {
@@ -38,13 +38,13 @@ impl Drop for TemporaryPath {
 }
 
 /// Reads a file to its end, and calls `change` in between.
-fn read_while(scratch: &TemporaryPath, change: impl Fn(&Path)) -> io::Result<usize> {
+fn read_while_changing(scratch: &TemporaryPath, change: impl Fn(&Path)) -> io::Result<usize> {
     let mut input = BufferedInput::open(&scratch.0)?;
     let mut piece = vec![0; 1000];
-    let mut count = input.take(&mut piece)?;
+    let mut count = input.read_some(&mut piece)?;
     change(&scratch.0);
     loop {
-        match input.take(&mut piece)? {
+        match input.read_some(&mut piece)? {
             0 => return Ok(count),
             more => count += more,
         }
@@ -53,26 +53,29 @@ fn read_while(scratch: &TemporaryPath, change: impl Fn(&Path)) -> io::Result<usi
 
 #[test]
 fn short_and_interrupted_reads_return_all_bytes() {
-    let mut input = BufferedInput::new(Box::new(Interrupted(Cursor::new(b"ACGT".to_vec()), false)));
-    assert_eq!(input.fill(3).unwrap(), b"ACG");
+    let mut input = BufferedInput::new(Box::new(InterruptedReader(
+        Cursor::new(b"ACGT".to_vec()),
+        false,
+    )));
+    assert_eq!(input.fill_to(3).unwrap(), b"ACG");
     input.consume(2);
-    assert_eq!(input.fill(9).unwrap(), b"GT");
+    assert_eq!(input.fill_to(9).unwrap(), b"GT");
     assert_eq!(
-        (input.used(), input.size_so_far(), input.at_end()),
+        (input.position(), input.bytes_read(), input.at_end()),
         (2, 4, true)
     );
 }
 
 #[test]
-fn take_returns_waiting_bytes_and_then_reads() {
+fn buffered_bytes_are_returned_before_the_file_is_read_again() {
     let mut input = BufferedInput::new(Box::new(Cursor::new(b"ACGTACGT".to_vec())));
-    input.fill(1).unwrap();
+    input.fill_to(1).unwrap();
     let mut out = [0; 3];
-    assert_eq!(input.take(&mut out).unwrap(), 3);
-    assert_eq!((&out, input.used()), (b"ACG", 3));
-    assert_eq!(input.take(&mut [0; 9]).unwrap(), 5);
-    assert_eq!(input.take(&mut out).unwrap(), 0);
-    assert_eq!((input.used(), input.at_end()), (8, true));
+    assert_eq!(input.read_some(&mut out).unwrap(), 3);
+    assert_eq!((&out, input.position()), (b"ACG", 3));
+    assert_eq!(input.read_some(&mut [0; 9]).unwrap(), 5);
+    assert_eq!(input.read_some(&mut out).unwrap(), 0);
+    assert_eq!((input.position(), input.at_end()), (8, true));
 }
 
 #[test]
@@ -84,7 +87,7 @@ fn a_folder_is_an_error() {
 #[test]
 fn an_unchanged_file_is_read_to_its_end() {
     let scratch = TemporaryPath::new("same", &[b'A'; 5000]);
-    assert_eq!(read_while(&scratch, |_| ()).unwrap(), 5000);
+    assert_eq!(read_while_changing(&scratch, |_| ()).unwrap(), 5000);
 }
 
 #[test]
@@ -107,7 +110,7 @@ fn a_file_that_changes_while_it_is_read_is_an_error() {
         ("touch", &touch),
     ] {
         let scratch = TemporaryPath::new(name, &[b'A'; 5000]);
-        let error = read_while(&scratch, change).unwrap_err();
+        let error = read_while_changing(&scratch, change).unwrap_err();
         assert!(
             error
                 .to_string()
@@ -122,7 +125,7 @@ fn a_file_that_is_replaced_while_it_is_read_returns_its_old_text() {
     let scratch = TemporaryPath::new("replaced", &[b'A'; 5000]);
     let other = TemporaryPath::new("replacement", b"B");
     let replace = |path: &Path| std::fs::rename(&other.0, path).unwrap();
-    assert_eq!(read_while(&scratch, replace).unwrap(), 5000);
+    assert_eq!(read_while_changing(&scratch, replace).unwrap(), 5000);
 }
 
 #[test]
@@ -142,7 +145,7 @@ fn a_named_pipe_is_read_to_its_end() {
     });
     let mut input = BufferedInput::open(&path).unwrap();
     assert!(!input.is_regular());
-    assert_eq!(input.fill(1 << 20).unwrap().len(), 99_900);
+    assert_eq!(input.fill_to(1 << 20).unwrap().len(), 99_900);
     writer.join().unwrap();
     std::fs::remove_file(&path).unwrap();
 }

@@ -7,24 +7,23 @@ use seqloom_core::number::as_u64;
 use seqloom_core::workers::{Job, Workers};
 use sirocco::inflate::Decoder;
 
-use super::members::{Member, MemberSum};
+use super::members::{MemberState, TextChecksum};
 use super::{StartPositions, TextPart};
 use crate::input::{BufferedInput, fork_error};
-use crate::seekable::changed;
-use crate::text::{Text, Trouble, UnpackOptions, already_failed};
-use crate::unpack;
+use crate::text::{ReadError, TextSource, UnpackOptions, already_failed_error};
+use crate::{open_text, seekable::changed_file};
 
 /// Maximal total size in bytes of the decompressed, unread text.
 const MAX_UNREAD_TEXT_BYTES: u64 = 256 << 20;
 
 /// The text of a file that is decompressed by several threads, including the reader's
 /// thread.
-pub struct Parallel {
+pub struct ParallelText {
     starts: Arc<dyn StartPositions>,
     /// The index of the start position of the next part of the file.
     next: usize,
     /// The gzip member in which the next part of the file begins.
-    member: Member,
+    member: MemberState,
     /// The threads start only after the first part of the file was read, because most
     /// files are too small to need threads.
     workers: Workers<TextPart>,
@@ -40,23 +39,23 @@ pub struct Parallel {
     /// reading begins.
     skipped: usize,
     options: UnpackOptions,
-    rest: Rest,
+    rest: RemainingText,
 }
 
 /// The source of the text after the current part of the file.
-enum Rest {
+enum RemainingText {
     /// The next parts of the file. If a part of the file does not match the expected
     /// text, the file is decompressed again from this input.
     Parts(Option<BufferedInput>),
     /// The text of the file as decompressed by one thread, after a part of the file did
     /// not match.
-    Plain(Box<dyn Text>),
+    Plain(Box<dyn TextSource>),
     /// No more text.
     Nothing,
     Failed,
 }
 
-impl Parallel {
+impl ParallelText {
     /// Creates a reader of the whole file. Returns `None` if only one part of the file
     /// fits in memory.
     pub(super) fn new(
@@ -64,11 +63,11 @@ impl Parallel {
         input: Option<BufferedInput>,
         options: UnpackOptions,
     ) -> Option<Self> {
-        let ahead = parts_ahead(starts.max_part_text(), options.threads);
+        let ahead = queued_part_count(starts.max_part_text_bytes(), options.threads);
         (ahead > 1).then(|| Self {
             starts,
             next: 0,
-            member: Member::Begun(MemberSum::default()),
+            member: MemberState::Begun(TextChecksum::default()),
             workers: Workers::start("seqloom-spans", 0),
             decoder: None,
             ahead,
@@ -77,7 +76,7 @@ impl Parallel {
             returned: 0,
             skipped: 0,
             options,
-            rest: Rest::Parts(input),
+            rest: RemainingText::Parts(input),
         })
     }
 
@@ -89,7 +88,7 @@ impl Parallel {
             member: if first == 0 {
                 self.member
             } else {
-                Member::Unverified
+                MemberState::Unverified
             },
             returned: begin,
             skipped,
@@ -98,21 +97,21 @@ impl Parallel {
     }
 
     /// Replaces the current part of the file by the next one.
-    fn advance(&mut self) -> Result<(), Trouble> {
+    fn next_part(&mut self) -> Result<(), ReadError> {
         if !self.workers.is_in_this_process() {
             return Err(fork_error().into());
         }
         self.push_parts();
         let next = self.decoder.as_mut();
         let Some(mut part) = next.and_then(|decoder| self.workers.pop(decoder)) else {
-            return self.finish();
+            return self.end_text();
         };
         let members = part.outcome.as_ref();
-        if !members.is_ok_and(|members| self.member.advance(members)) {
+        if !members.is_ok_and(|members| self.member.add_part(members)) {
             return self.restart();
         }
         part.consume(std::mem::take(&mut self.skipped));
-        self.returned += as_u64(part.waiting().len());
+        self.returned += as_u64(part.unread_text().len());
         self.spare = self.part.replace(part);
         Ok(())
     }
@@ -129,7 +128,7 @@ impl Parallel {
             self.ahead
         };
         while self.workers.pending() < enough {
-            let Some(end) = self.starts.end_of(self.next) else {
+            let Some(end) = self.starts.part_end(self.next) else {
                 return;
             };
             let spare = self.spare.take();
@@ -142,72 +141,72 @@ impl Parallel {
     }
 
     /// Ends the text if the last gzip member is complete and the file has not changed.
-    fn finish(&mut self) -> Result<(), Trouble> {
-        let is_complete = matches!(self.member, Member::Between);
+    fn end_text(&mut self) -> Result<(), ReadError> {
+        let is_complete = matches!(self.member, MemberState::Between);
         if !is_complete || !self.starts.disk().is_unchanged() {
             return self.restart();
         }
-        self.rest = Rest::Nothing;
+        self.rest = RemainingText::Nothing;
         Ok(())
     }
 
     /// Decompresses the file again from its beginning, and skips the text that was
     /// already returned.
-    fn restart(&mut self) -> Result<(), Trouble> {
+    fn restart(&mut self) -> Result<(), ReadError> {
         self.workers = Workers::start("seqloom-spans", 0);
         self.part = None;
-        let rest = std::mem::replace(&mut self.rest, Rest::Nothing);
-        let Rest::Parts(Some(input)) = rest else {
-            return Err(changed("its text differs"));
+        let rest = std::mem::replace(&mut self.rest, RemainingText::Nothing);
+        let RemainingText::Parts(Some(input)) = rest else {
+            return Err(changed_file("its text differs"));
         };
-        let (_, mut text) = unpack(input, &self.options)?;
+        let (_, mut text) = open_text(input, &self.options)?;
         let mut missing = usize::try_from(self.returned).unwrap_or(usize::MAX);
         while missing > 0 {
-            let count = text.fill()?.len().min(missing);
+            let count = text.fill_buffer()?.len().min(missing);
             if count == 0 {
-                return Err(changed("it is shorter"));
+                return Err(changed_file("it is shorter"));
             }
             text.consume(count);
             missing -= count;
         }
-        self.rest = Rest::Plain(text);
+        self.rest = RemainingText::Plain(text);
         Ok(())
     }
 
-    fn waiting(&self) -> &[u8] {
-        self.part.as_ref().map_or(&[], TextPart::waiting)
+    fn unread_text(&self) -> &[u8] {
+        self.part.as_ref().map_or(&[], TextPart::unread_text)
     }
 
     /// Returns the number of parts of the file that were queued and not read yet.
-    pub fn pending(&self) -> usize {
+    pub fn pending_parts(&self) -> usize {
         self.workers.pending()
     }
 }
 
 /// Returns the number of parts of the file to queue ahead of the reader.
-fn parts_ahead(max_part_text: u64, threads: usize) -> usize {
+fn queued_part_count(max_part_text: u64, threads: usize) -> usize {
     let max = MAX_UNREAD_TEXT_BYTES / max_part_text.max(1);
     usize::try_from(max).unwrap_or(usize::MAX).min(2 * threads)
 }
 
-impl Text for Parallel {
-    fn fill(&mut self) -> Result<&[u8], Trouble> {
-        while self.waiting().is_empty() && matches!(self.rest, Rest::Parts(_)) {
-            if let Err(trouble) = self.advance() {
-                self.rest = Rest::Failed;
-                return Err(trouble);
+impl TextSource for ParallelText {
+    fn fill_buffer(&mut self) -> Result<&[u8], ReadError> {
+        while self.unread_text().is_empty() && matches!(self.rest, RemainingText::Parts(_)) {
+            if let Err(error) = self.next_part() {
+                self.rest = RemainingText::Failed;
+                return Err(error);
             }
         }
         match &mut self.rest {
-            Rest::Plain(text) => text.fill(),
-            Rest::Failed => Err(already_failed()),
-            _ => Ok(self.part.as_ref().map_or(&[], TextPart::waiting)),
+            RemainingText::Plain(text) => text.fill_buffer(),
+            RemainingText::Failed => Err(already_failed_error()),
+            _ => Ok(self.part.as_ref().map_or(&[], TextPart::unread_text)),
         }
     }
 
     fn consume(&mut self, count: usize) {
         match (&mut self.rest, &mut self.part) {
-            (Rest::Plain(text), _) => text.consume(count),
+            (RemainingText::Plain(text), _) => text.consume(count),
             (_, Some(part)) => part.consume(count),
             _ => {}
         }

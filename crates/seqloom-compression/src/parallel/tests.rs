@@ -7,16 +7,18 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use self::samples::{
-    PackedFile, drain, large_file, read_by_one_thread, read_by_threads, threads_of,
+    CompressedFile, large_compressed_file, options_with_threads, read_all_text, read_by_one_thread,
+    read_by_threads,
 };
 use super::text_from_snapshots;
-use crate::disk::Disk;
+use crate::disk::DiskFile;
 use crate::input::BufferedInput;
-use crate::snapshots::{MIN_PARALLEL_FILE_BYTES, snapshots_of, store_under_other_identity};
-use crate::{Text, Trouble, UnpackOptions, unpack};
+use crate::snapshots::{MIN_PARALLEL_FILE_BYTES, find_snapshots, store_under_other_identity};
+use crate::{ReadError, TextSource, UnpackOptions, open_text};
 
 fn read_from_snapshots(path: &Path, threads: usize) -> Option<(Vec<u8>, Option<String>)> {
-    text_from_snapshots(path, &threads_of(threads)).map(|mut text| drain(&mut *text))
+    text_from_snapshots(path, &options_with_threads(threads))
+        .map(|mut text| read_all_text(&mut *text))
 }
 
 #[test]
@@ -25,8 +27,8 @@ fn a_second_read_uses_the_snapshots_of_the_first() {
         &[][..],
         &[5, 5, 7_000_000, 7_000_000, 7_000_100, 16_000_000],
     ] {
-        let (text, packed) = large_file(ends);
-        let file = PackedFile::new(&packed);
+        let (text, packed) = large_compressed_file(ends);
+        let file = CompressedFile::new(&packed);
         assert!(read_from_snapshots(&file.0, 2).is_none());
         assert!(read_by_threads(&file.0) == (text.clone(), None));
         for threads in [2, 5] {
@@ -37,19 +39,19 @@ fn a_second_read_uses_the_snapshots_of_the_first() {
 
 #[test]
 fn a_changed_file_has_no_snapshots() {
-    let (_, mut packed) = large_file(&[]);
-    let file = PackedFile::new(&packed);
+    let (_, mut packed) = large_compressed_file(&[]);
+    let file = CompressedFile::new(&packed);
     drop(read_by_threads(&file.0));
     packed[4_000_000] ^= 1;
-    file.change(&packed);
+    file.overwrite(&packed);
     assert!(read_from_snapshots(&file.0, 2).is_none());
 }
 
 #[test]
 fn an_invalid_file_has_no_snapshots() {
-    let (_, mut packed) = large_file(&[]);
+    let (_, mut packed) = large_compressed_file(&[]);
     packed.truncate(packed.len() - 200);
-    let file = PackedFile::new(&packed);
+    let file = CompressedFile::new(&packed);
     assert!(read_by_threads(&file.0).1.is_some());
     assert!(read_from_snapshots(&file.0, 2).is_none());
 }
@@ -58,20 +60,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4))]
 
     #[test]
-    fn a_changed_byte_gives_the_error_of_a_read_from_the_beginning(
+    fn a_changed_byte_gives_the_same_error_with_snapshots_as_without(
         end in 0..16_000_000_usize,
         position in 0..8_000_000_usize,
         bit in 0..8_u32,
         threads in 2..6_usize,
     ) {
-        let (_, mut packed) = large_file(&[end]);
-        let file = PackedFile::new(&packed);
+        let (_, mut packed) = large_compressed_file(&[end]);
+        let file = CompressedFile::new(&packed);
         drop(read_by_threads(&file.0));
-        let before = Disk::open(&file.0).unwrap().identity().unwrap();
-        prop_assert!(snapshots_of(&before).is_some());
+        let before = DiskFile::open(&file.0).unwrap().identity().unwrap();
+        prop_assert!(find_snapshots(&before).is_some());
         packed[position] ^= 1 << bit;
-        file.change(&packed);
-        let after = Disk::open(&file.0).unwrap().identity().unwrap();
+        file.overwrite(&packed);
+        let after = DiskFile::open(&file.0).unwrap().identity().unwrap();
         store_under_other_identity(&before, &after);
         prop_assert!(read_from_snapshots(&file.0, threads) == Some(read_by_one_thread(&file.0)));
     }

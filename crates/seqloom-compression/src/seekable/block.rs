@@ -3,13 +3,11 @@
 
 use std::ops::Range;
 
-use sirocco::Format;
-use sirocco::inflate::Decoder;
+use sirocco::{Format, inflate::Decoder};
 
-use super::packed::{MAX_TEXT_BYTES, changed, packed_bytes};
+use super::compressed::{MAX_TEXT_BYTES, changed_file, read_packed};
 use crate::bgzip::{self, BlockDecoder, MAX_BLOCK_BYTES, MIN_HEADER_BYTES, block_size};
-use crate::disk::Disk;
-use crate::text::Trouble;
+use crate::{disk::DiskFile, text::ReadError};
 use seqloom_core::number::{as_u64, u32_at};
 
 /// Size of the trailer of a block, which contains a checksum and a length.
@@ -29,17 +27,17 @@ pub struct BgzipBlock {
 /// Returns the positions of all blocks, and the size of the decompressed text. Only
 /// empty blocks are decompressed. The last block must be the empty block that marks the
 /// end.
-pub fn blocks(disk: &Disk) -> Result<(Vec<BgzipBlock>, u64), Trouble> {
+pub fn find_blocks(disk: &DiskFile) -> Result<(Vec<BgzipBlock>, u64), ReadError> {
     let mut blocks = Vec::new();
     let (mut at, mut text) = (0, 0);
     let mut was_empty = false;
     while at < disk.size() {
-        let size = size_at(disk, at)?;
+        let size = block_size_at(disk, at)?;
         let mut tail = [0; TRAILER_BYTES];
-        disk.read(at + size - as_u64(TRAILER_BYTES), &mut tail)?;
+        disk.read_at(at + size - as_u64(TRAILER_BYTES), &mut tail)?;
         let length = u32_at(&tail, 4);
         if length as usize > MAX_BLOCK_BYTES || text > MAX_TEXT_BYTES {
-            return Err(corrupt(at, "the block has more than 64 KiB of text"));
+            return Err(bad_block(at, "the block has more than 64 KiB of text"));
         }
         blocks.push(BgzipBlock {
             at,
@@ -48,7 +46,7 @@ pub fn blocks(disk: &Disk) -> Result<(Vec<BgzipBlock>, u64), Trouble> {
         });
         was_empty = length == 0;
         if was_empty {
-            check_empty(disk, at..at + size)?;
+            check_block_is_empty(disk, at..at + size)?;
         }
         at += size;
         text += u64::from(length);
@@ -56,64 +54,67 @@ pub fn blocks(disk: &Disk) -> Result<(Vec<BgzipBlock>, u64), Trouble> {
     if was_empty {
         return Ok((blocks, text));
     }
-    Err(Trouble::Damage(bgzip::missing_end_block(at)))
+    Err(ReadError::Damage(bgzip::missing_end_block(at)))
 }
 
 /// Returns the size of the compressed block that begins at `at`.
-fn size_at(disk: &Disk, at: u64) -> Result<u64, Trouble> {
+fn block_size_at(disk: &DiskFile, at: u64) -> Result<u64, ReadError> {
     let rest = disk.size() - at;
-    let truncated = || Trouble::Damage(bgzip::cut_block(disk.size()));
+    let truncated = || ReadError::Damage(bgzip::truncated_block(disk.size()));
     let mut head = vec![0; MIN_HEADER_BYTES.min(usize::try_from(rest).unwrap_or(MIN_HEADER_BYTES))];
-    disk.read(at, &mut head)?;
+    disk.read_at(at, &mut head)?;
     let Some(fixed) = head.first_chunk::<MIN_HEADER_BYTES>() else {
         return Err(truncated());
     };
     if fixed[..4] != [0x1F, 0x8B, 8, 4] {
-        return Err(corrupt(at, "no bgzip block begins there"));
+        return Err(bad_block(at, "no bgzip block begins there"));
     }
     let extra = usize::from(u16::from_le_bytes([fixed[10], fixed[11]]));
     if as_u64(12 + extra) > rest {
         return Err(truncated());
     }
     head.resize(12 + extra, 0);
-    disk.read(at, &mut head)?;
+    disk.read_at(at, &mut head)?;
     let size = block_size(&head).map(as_u64);
-    let size = size.ok_or_else(|| corrupt(at, "no bgzip block begins there"))?;
+    let size = size.ok_or_else(|| bad_block(at, "no bgzip block begins there"))?;
     match size {
         size if size > rest => Err(truncated()),
-        size if size < as_u64(12 + extra + TRAILER_BYTES) => Err(corrupt(at, "block too small")),
+        size if size < as_u64(12 + extra + TRAILER_BYTES) => Err(bad_block(at, "block too small")),
         size => Ok(size),
     }
 }
 
 /// Checks that a block is really empty if the length in its trailer is 0. A block of
 /// length 0 is never decompressed later.
-fn check_empty(disk: &Disk, block: Range<u64>) -> Result<(), Trouble> {
+fn check_block_is_empty(disk: &DiskFile, block: Range<u64>) -> Result<(), ReadError> {
     let mut packed = Vec::new();
-    packed_bytes(disk, block.clone(), &mut packed)?;
+    read_packed(disk, block.clone(), &mut packed)?;
     match BlockDecoder::new().decode(&packed, &mut [0]) {
         Ok(0) => Ok(()),
-        _ => Err(corrupt(block.start, "the size in the header is wrong")),
+        _ => Err(bad_block(block.start, "the size in the header is wrong")),
     }
 }
 
 /// Decompresses the first `size` bytes of a block, and checks that the block matches
 /// the index. If `size` is the whole block, its checksum is verified.
-pub(super) fn unpack(
-    disk: &Disk,
+pub(super) fn decompress_block(
+    disk: &DiskFile,
     blocks: &[BgzipBlock],
     number: usize,
     (size, is_whole): (usize, bool),
     packed: &mut Vec<u8>,
-) -> Result<Vec<u8>, Trouble> {
+) -> Result<Vec<u8>, ReadError> {
     let block = blocks.get(number).copied().unwrap_or_default();
     let end = blocks.get(number + 1).map_or(disk.size(), |next| next.at);
-    packed_bytes(disk, block.at..end, packed)?;
+    read_packed(disk, block.at..end, packed)?;
     if packed.len() < TRAILER_BYTES || u32_at(packed, packed.len() - TRAILER_BYTES) != block.sum {
-        return Err(changed("a different block is at that offset"));
+        return Err(changed_file("a different block is at that offset"));
     }
     if size > MAX_BLOCK_BYTES {
-        return Err(corrupt(block.at, "the block has more than 64 KiB of text"));
+        return Err(bad_block(
+            block.at,
+            "the block has more than 64 KiB of text",
+        ));
     }
     let mut text = vec![0; size];
     // A decoder needs much memory, so each thread creates only one.
@@ -131,11 +132,11 @@ pub(super) fn unpack(
     });
     match outcome {
         Ok((true, count)) if count == size => Ok(text),
-        Ok(_) => Err(corrupt(block.at, "the size in the header is wrong")),
-        Err(error) => Err(corrupt(block.at, &error.to_string())),
+        Ok(_) => Err(bad_block(block.at, "the size in the header is wrong")),
+        Err(error) => Err(bad_block(block.at, &error.to_string())),
     }
 }
 
-fn corrupt(at: u64, why: &str) -> Trouble {
-    Trouble::Damage(bgzip::corrupt(at, why))
+fn bad_block(at: u64, why: &str) -> ReadError {
+    ReadError::Damage(bgzip::bad_block(at, why))
 }

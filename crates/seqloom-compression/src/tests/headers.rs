@@ -1,6 +1,6 @@
 //! Tests of gzip headers with every optional field of RFC 1952.
 
-use super::walked::walked;
+use super::visited_text::visited_text;
 use super::*;
 
 const TEXT_FLAG: u8 = 1;
@@ -16,7 +16,7 @@ const HEADER_FIELDS: [(u8, &[u8]); 3] = [
 ];
 
 /// Returns a gzip header with these flags and the fields that they announce.
-fn header(flags: u8) -> Vec<u8> {
+fn gzip_header(flags: u8) -> Vec<u8> {
     let mut header = vec![0x1F, 0x8B, 8, flags, 1, 2, 3, 4, 0, 255];
     for (flag, field) in HEADER_FIELDS {
         if flags & flag != 0 {
@@ -31,36 +31,39 @@ fn header(flags: u8) -> Vec<u8> {
 }
 
 /// Returns a gzip member whose header is replaced.
-fn member(header: &[u8], text: &[u8]) -> Vec<u8> {
-    [header, &gzip(text)[10..]].concat()
+fn gzip_member(header: &[u8], text: &[u8]) -> Vec<u8> {
+    [header, &gzip_bytes(text)[10..]].concat()
 }
 
 /// Returns the results of all readers: in one thread, with small reads, in several
 /// threads, and for an index.
-fn outcomes(file: &[u8]) -> [Result<Vec<u8>, Trouble>; 4] {
+fn results_of_all_readers(file: &[u8]) -> [Result<Vec<u8>, ReadError>; 4] {
     let read = |piece, count| {
-        let (text, outcome) = drain(source(file, piece), &threads(count));
+        let (text, outcome) = read_all_text(
+            input_with_small_reads(file, piece),
+            &options_with_threads(count),
+        );
         outcome.map(|()| text)
     };
     [
         read(usize::MAX, 1),
         read(1, 1),
         read(usize::MAX, 3),
-        walked(file),
+        visited_text(file),
     ]
 }
 
 #[test]
-fn every_combination_of_fields_is_read() {
+fn every_combination_of_gzip_header_fields_is_read() {
     for flags in 0..32 {
-        let second = header(flags ^ TEXT_FLAG);
+        let second = gzip_header(flags ^ TEXT_FLAG);
         let file = [
-            member(&header(flags), &SAMPLE[..13]),
-            member(&second, &SAMPLE[13..]),
+            gzip_member(&gzip_header(flags), &SAMPLE_FASTA[..13]),
+            gzip_member(&second, &SAMPLE_FASTA[13..]),
         ]
         .concat();
-        for read in outcomes(&file) {
-            assert_eq!(read.unwrap(), SAMPLE, "{flags}");
+        for read in results_of_all_readers(&file) {
+            assert_eq!(read.unwrap(), SAMPLE_FASTA, "{flags}");
         }
     }
 }
@@ -69,8 +72,11 @@ fn every_combination_of_fields_is_read() {
 fn several_threads_read_a_long_text_after_every_combination_of_fields() {
     let text = random_bases(700_000);
     for flags in 0..32 {
-        let file = member(&header(flags), &text);
-        let (found, outcome) = drain(source(&file, usize::MAX), &threads(3));
+        let file = gzip_member(&gzip_header(flags), &text);
+        let (found, outcome) = read_all_text(
+            input_with_small_reads(&file, usize::MAX),
+            &options_with_threads(3),
+        );
         assert!(outcome.is_ok() && found == text, "{flags}");
     }
 }
@@ -78,15 +84,18 @@ fn several_threads_read_a_long_text_after_every_combination_of_fields() {
 #[test]
 fn a_header_whose_checksum_does_not_match_is_an_error() {
     for flags in (0..32).filter(|flags| flags & CHECKSUM_FLAG != 0) {
-        let right = header(flags);
+        let right = gzip_header(flags);
         for bit in 0..16 {
             let mut wrong = right.clone();
             wrong[right.len() - 2 + bit / 8] ^= 1 << (bit % 8);
             for file in [
-                member(&wrong, SAMPLE),
-                [gzip(SAMPLE), member(&wrong, SAMPLE)].concat(),
+                gzip_member(&wrong, SAMPLE_FASTA),
+                [gzip_bytes(SAMPLE_FASTA), gzip_member(&wrong, SAMPLE_FASTA)].concat(),
             ] {
-                assert!(outcomes(&file).iter().all(Result::is_err), "{flags} {bit}");
+                assert!(
+                    results_of_all_readers(&file).iter().all(Result::is_err),
+                    "{flags} {bit}"
+                );
             }
         }
     }
@@ -95,15 +104,18 @@ fn a_header_whose_checksum_does_not_match_is_an_error() {
 #[test]
 fn a_flipped_bit_of_a_header_with_a_checksum_is_an_error() {
     for flags in (0..32).filter(|flags| flags & CHECKSUM_FLAG != 0) {
-        let right = header(flags);
+        let right = gzip_header(flags);
         // If the flag for the checksum is not set, the two bytes of the checksum are
         // read as data.
         let flag_bit = 8 * 3 + 1;
         for bit in (8 * 2..8 * right.len()).filter(|bit| *bit != flag_bit) {
             let mut wrong = right.clone();
             wrong[bit / 8] ^= 1 << (bit % 8);
-            let file = member(&wrong, SAMPLE);
-            assert!(outcomes(&file).iter().all(Result::is_err), "{flags} {bit}");
+            let file = gzip_member(&wrong, SAMPLE_FASTA);
+            assert!(
+                results_of_all_readers(&file).iter().all(Result::is_err),
+                "{flags} {bit}"
+            );
         }
     }
 }
@@ -111,18 +123,21 @@ fn a_flipped_bit_of_a_header_with_a_checksum_is_an_error() {
 #[test]
 fn a_header_truncated_at_any_byte_is_an_error() {
     for flags in 0..32 {
-        let header = header(flags);
+        let header = gzip_header(flags);
         for end in 2..header.len() {
-            let read = outcomes(&header[..end]);
+            let read = results_of_all_readers(&header[..end]);
             assert!(read.iter().all(Result::is_err), "{flags} {end}");
         }
     }
 }
 
 #[test]
-fn reserved_flags_are_an_error() {
+fn reserved_flags_of_a_gzip_header_are_an_error() {
     for flag in [32, 64, 128] {
-        let file = member(&header(flag), SAMPLE);
-        assert!(outcomes(&file).iter().all(Result::is_err), "{flag}");
+        let file = gzip_member(&gzip_header(flag), SAMPLE_FASTA);
+        assert!(
+            results_of_all_readers(&file).iter().all(Result::is_err),
+            "{flag}"
+        );
     }
 }

@@ -4,12 +4,10 @@
 use std::path::Path;
 
 use super::checked_scan::CheckedScan;
-use crate::building::{Building, RowSink, ScanSummary};
-use seqloom_compression::Trouble;
-use seqloom_compression::checksum::low;
-use seqloom_compression::input::BufferedInput;
-use seqloom_compression::seekable::{Container, Span, encode};
-use seqloom_compression::walk::{BlockStart, Visitor, walk};
+use crate::build_options::{BuildOptions, RowSink, ScanSummary};
+use seqloom_compression::gzip_blocks::{BlockStart, Visitor, visit_blocks};
+use seqloom_compression::seekable::{AccessPoints, Span, compress_window};
+use seqloom_compression::{ReadError, checksum::low_32_bits, input::BufferedInput};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 use xxhash_rust::xxh3::Xxh3;
@@ -26,8 +24,8 @@ pub(super) fn scan_gzip(
     path: &Path,
     format: Format,
     rows: &mut impl RowSink,
-    building: &Building,
-) -> Result<ScanSummary, Trouble> {
+    building: &BuildOptions,
+) -> Result<ScanSummary, ReadError> {
     let size = std::fs::metadata(path)?.len();
     let mut scan = GzipScan {
         checked_scan: CheckedScan::new(format, 0),
@@ -39,13 +37,13 @@ pub(super) fn scan_gzip(
         spans: Vec::new(),
         windows: Vec::new(),
     };
-    walk(BufferedInput::open(path)?, &mut scan)?;
-    scan.checked_scan.finish(true)?;
-    scan.checked_scan.deliver(scan.rows)?;
+    visit_blocks(BufferedInput::open(path)?, &mut scan)?;
+    scan.checked_scan.finish_last_record(true)?;
+    scan.checked_scan.send_rows(scan.rows)?;
     scan.end_span();
     Ok(ScanSummary {
         text: scan.text,
-        container: Container::Gzip(scan.spans),
+        container: AccessPoints::Gzip(scan.spans),
         windows: scan.windows,
     })
 }
@@ -53,7 +51,7 @@ pub(super) fn scan_gzip(
 struct GzipScan<'a, T> {
     checked_scan: CheckedScan,
     rows: &'a mut T,
-    building: &'a Building,
+    building: &'a BuildOptions,
     /// The minimum number of bytes of text in a span. A span ends where decompression
     /// can start.
     span: u64,
@@ -68,7 +66,7 @@ struct GzipScan<'a, T> {
 impl<T> GzipScan<'_, T> {
     fn end_span(&mut self) {
         if let Some(last) = self.spans.last_mut() {
-            last.sum = low(self.sum.digest());
+            last.sum = low_32_bits(self.sum.digest());
         }
         self.sum.reset();
     }
@@ -81,7 +79,7 @@ impl<T: RowSink> Visitor for GzipScan<'_, T> {
             .is_none_or(|last| text >= last.text + self.span)
     }
 
-    fn block_start(&mut self, block_start: &BlockStart<'_>) -> Result<(), Trouble> {
+    fn visit_block_start(&mut self, block_start: &BlockStart<'_>) -> Result<(), ReadError> {
         self.end_span();
         let is_first = self.spans.is_empty();
         self.spans.push(Span {
@@ -92,17 +90,17 @@ impl<T: RowSink> Visitor for GzipScan<'_, T> {
         let window = if is_first || block_start.window.is_empty() {
             Vec::new()
         } else {
-            encode(block_start.window)
+            compress_window(block_start.window)
         };
         self.windows.push(window);
         Ok(())
     }
 
-    fn text(&mut self, text: &[u8]) -> Result<(), Trouble> {
+    fn visit_text(&mut self, text: &[u8]) -> Result<(), ReadError> {
         self.sum.update(text);
         self.text += as_u64(text.len());
-        self.building.advance(as_u64(text.len()))?;
-        self.checked_scan.feed(text, u64::MAX)?;
-        self.checked_scan.deliver(self.rows)
+        self.building.add_progress(as_u64(text.len()))?;
+        self.checked_scan.scan_chunk(text, u64::MAX)?;
+        self.checked_scan.send_rows(self.rows)
     }
 }

@@ -11,27 +11,27 @@ use memchr::memmem;
 use rayon::prelude::*;
 
 use super::checked_scan::CheckedScan;
-use crate::building::{Building, RowSink, ScanSummary};
+use crate::build_options::{BuildOptions, RowSink, ScanSummary};
 use crate::row::IndexRow;
-use seqloom_compression::Trouble;
-use seqloom_compression::seekable::{Seekable, TextCache};
+use seqloom_compression::ReadError;
+use seqloom_compression::seekable::{SeekableText, TextCache};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
 /// The number of bytes of text that are read in each call.
-const READ_BYTES: u64 = 1 << 20;
+const SEGMENT_READ_BYTES: u64 = 1 << 20;
 /// The minimum size of a segment in bytes.
-const MIN_SEGMENT: u64 = if cfg!(test) { 64 << 10 } else { 8 << 20 };
+const MIN_SEGMENT_BYTES: u64 = if cfg!(test) { 64 << 10 } else { 8 << 20 };
 /// The number of bytes that are searched for the beginning of a record.
-const SEARCH_BYTES: u64 = 1 << 20;
+const RECORD_SEARCH_BYTES: u64 = 1 << 20;
 
 /// Scans a text, in segments if there are several threads.
 pub(super) fn scan_text(
-    text: Seekable,
+    text: SeekableText,
     format: Format,
     rows: &mut (impl RowSink + Send),
-    building: &Building,
-) -> Result<ScanSummary, Trouble> {
+    building: &BuildOptions,
+) -> Result<ScanSummary, ReadError> {
     let shared = building.threads > 1 && rayon::current_thread_index().is_some();
     let done = if shared {
         read_segments(&text, format, rows, building)?
@@ -43,7 +43,7 @@ pub(super) fn scan_text(
         format,
         building,
     };
-    reader.read(done..text.size, rows)?;
+    reader.read_to_end(done..text.size, rows)?;
     Ok(ScanSummary {
         text: text.size,
         container: text.container,
@@ -53,18 +53,18 @@ pub(super) fn scan_text(
 
 /// Scans segments in parallel; returns the end of the last segment that succeeded.
 fn read_segments(
-    text: &Seekable,
+    text: &SeekableText,
     format: Format,
     rows: &mut impl RowSink,
-    building: &Building,
-) -> Result<u64, Trouble> {
+    building: &BuildOptions,
+) -> Result<u64, ReadError> {
     let reader = SegmentReader {
         text,
         format,
         building,
     };
-    let size =
-        (text.size / (4 * building.threads as u64).max(1)).clamp(MIN_SEGMENT, 8 * MIN_SEGMENT);
+    let size = (text.size / (4 * building.threads as u64).max(1))
+        .clamp(MIN_SEGMENT_BYTES, 8 * MIN_SEGMENT_BYTES);
     let mut done = 0;
     let starts: Vec<u64> = (0..text.size.div_ceil(size))
         .map(|number| number * size)
@@ -82,7 +82,7 @@ fn read_segments(
             segment
                 .rows
                 .into_iter()
-                .try_for_each(|(row, name)| rows.take(row, name))?;
+                .try_for_each(|(row, name)| rows.add_row(row, name))?;
         }
     }
     Ok(done)
@@ -96,69 +96,74 @@ struct Segment {
 }
 
 struct SegmentReader<'a> {
-    text: &'a Seekable,
+    text: &'a SeekableText,
     format: Format,
-    building: &'a Building,
+    building: &'a BuildOptions,
 }
 
 impl SegmentReader<'_> {
     /// Scans the records that begin within a range; returns `None` if no record begins
     /// there.
-    fn read_segment(&self, range: Range<u64>) -> Result<Option<Segment>, Trouble> {
-        let Some(begin) = self.first_record(range.start)? else {
+    fn read_segment(&self, range: Range<u64>) -> Result<Option<Segment>, ReadError> {
+        let Some(begin) = self.find_first_record(range.start)? else {
             return Ok(None);
         };
         let mut rows = Vec::new();
         // An error means that the assumed beginning of the segment was wrong, so the
         // caller scans the segment again.
         let end = match self.read_records(begin, range.end, &mut rows) {
-            Err(Trouble::Damage(_)) => return Ok(None),
+            Err(ReadError::Damage(_)) => return Ok(None),
             end => end?,
         };
         Ok(Some(Segment { begin, end, rows }))
     }
 
     /// Scans from the beginning of a record to the end of the text.
-    fn read(&self, range: Range<u64>, rows: &mut impl RowSink) -> Result<(), Trouble> {
+    fn read_to_end(&self, range: Range<u64>, rows: &mut impl RowSink) -> Result<(), ReadError> {
         self.read_records(range.start, u64::MAX, rows).map(drop)
     }
 
     /// Scans the records from `begin` that begin before `stop`; returns the end of the
     /// last record.
-    fn read_records(&self, begin: u64, stop: u64, rows: &mut impl RowSink) -> Result<u64, Trouble> {
+    fn read_records(
+        &self,
+        begin: u64,
+        stop: u64,
+        rows: &mut impl RowSink,
+    ) -> Result<u64, ReadError> {
         let mut checked_scan = CheckedScan::new(self.format, begin);
         let (mut chunk, mut cache) = (Vec::new(), TextCache::default());
         let mut at = begin;
         while at < self.text.size {
             chunk.clear();
-            let end = (at + READ_BYTES).min(self.text.size);
-            self.text.read(at..end, &mut chunk, &mut cache)?;
-            let used = checked_scan.feed(&chunk, stop)?;
-            checked_scan.deliver(rows)?;
-            self.building.advance(as_u64(used))?;
+            let end = (at + SEGMENT_READ_BYTES).min(self.text.size);
+            self.text.read_range(at..end, &mut chunk, &mut cache)?;
+            let used = checked_scan.scan_chunk(&chunk, stop)?;
+            checked_scan.send_rows(rows)?;
+            self.building.add_progress(as_u64(used))?;
             at += as_u64(used);
             if used < chunk.len() {
                 break;
             }
         }
-        checked_scan.finish(begin == 0)?;
-        checked_scan.deliver(rows)?;
-        Ok(checked_scan.at())
+        checked_scan.finish_last_record(begin == 0)?;
+        checked_scan.send_rows(rows)?;
+        Ok(checked_scan.next_record_offset())
     }
 
     /// Returns the likely beginning of the first record at or after `start`.
-    fn first_record(&self, start: u64) -> Result<Option<u64>, Trouble> {
+    fn find_first_record(&self, start: u64) -> Result<Option<u64>, ReadError> {
         if start == 0 {
             return Ok(Some(0));
         }
         let mut text = Vec::new();
         let from = start - 1;
-        let range = from..(from + SEARCH_BYTES).min(self.text.size);
+        let range = from..(from + RECORD_SEARCH_BYTES).min(self.text.size);
         self.text
-            .read(range, &mut text, &mut TextCache::default())?;
+            .read_range(range, &mut text, &mut TextCache::default())?;
         let start = match self.format {
             Format::Fasta => memmem::find(&text, b"\n>").map(|position| position + 1),
-            Format::Fastq => first_fastq_record(&text),
+            Format::Fastq => find_fastq_record(&text),
         };
         Ok(start.map(|position| from + position as u64))
     }
@@ -166,7 +171,7 @@ impl SegmentReader<'_> {
 
 /// Returns the offset of the first four lines that look like a FASTQ record. These lines
 /// have `@` and `+`, and residues and qualities of equal length.
-fn first_fastq_record(text: &[u8]) -> Option<usize> {
+fn find_fastq_record(text: &[u8]) -> Option<usize> {
     let lines = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
     let line = |start: usize| {
         let rest = text.get(start..)?;
@@ -194,6 +199,6 @@ mod tests {
     #[test]
     fn a_line_of_qualities_is_not_the_beginning_of_a_record() {
         let text = b"CG\n+\n@@\n@b\nAC\n+\nII\n@c\n";
-        assert_eq!(first_fastq_record(text), Some(8));
+        assert_eq!(find_fastq_record(text), Some(8));
     }
 }

@@ -1,8 +1,7 @@
 //! Decodes and counts rows of two-bit genotype codes in memory or in a file.
 
 use rayon::prelude::*;
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, error::Fault};
 use seqloom_encode::genotype::count::{self, PositionMask, count_positions};
 use seqloom_encode::genotype::each::{self, CodeTables, SelectByCode};
 use seqloom_encode::genotype::{Genotype, row};

@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use seqloom_core::interrupt::CancelToken;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, interrupt::CancelToken};
 
 /// The number of processed bytes, and the token that cancels the task.
 #[derive(Debug, Default)]

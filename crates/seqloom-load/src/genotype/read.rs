@@ -1,10 +1,8 @@
 //! Reads the genotypes of selected individuals and variants as numbers.
 
-use seqloom_core::interrupt::CancelToken;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, interrupt::CancelToken};
 use seqloom_encode::genotype::{CodeTable, Genotype};
-use seqloom_plink::padding::PaddingCheck;
-use seqloom_plink::{Bed, BedLayout, Major};
+use seqloom_plink::{Bed, BedLayout, Major, padding::PaddingCheck};
 
 use super::picks::LineRequest;
 use super::source::{BedSource, LineSource, MemorySource};

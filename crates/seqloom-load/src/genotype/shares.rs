@@ -5,9 +5,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use rayon::prelude::*;
-use seqloom_core::buffer_pool::BufferPool;
-use seqloom_core::interrupt::CancelToken;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, buffer_pool::BufferPool, interrupt::CancelToken};
 
 /// Reusable buffers for the `.bed` rows of one chunk.
 static LINE_BUFFERS: LazyLock<BufferPool<u8>> = LazyLock::new(BufferPool::default);

@@ -5,8 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use seqloom_core::system::write_at;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, system::write_at};
 use seqloom_plink::layout::{HEADER, MAGIC};
 use seqloom_plink::{BedLayout, Major};
 use xxhash_rust::xxh3::xxh3_64_with_seed;

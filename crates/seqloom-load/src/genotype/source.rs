@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-use seqloom_core::interrupt::CancelToken;
-use seqloom_core::{Error, Result};
-use seqloom_plink::padding::PaddingCheck;
-use seqloom_plink::{Bed, BedLayout};
+use seqloom_core::{Error, Result, interrupt::CancelToken};
+use seqloom_plink::{Bed, BedLayout, padding::PaddingCheck};
 
 /// Rows of codes that threads can read by number.
 pub trait LineSource: Sync {

@@ -12,8 +12,7 @@ use std::sync::Mutex;
 
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::count::{GenotypeCounts, PositionMask};
-use seqloom_plink::padding::PaddingCheck;
-use seqloom_plink::{Bed, BedLayout, Major, padding};
+use seqloom_plink::{Bed, BedLayout, Major, padding, padding::PaddingCheck};
 
 /// The number of two-bit codes.
 pub const CODES: usize = 4;

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use seqloom_compression::Compression;
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result};
-use seqloom_index::{Index, open_reader, open_reader_at};
+use seqloom_core::{Error, Result, error::Fault};
+use seqloom_index::{Index, open_reader, open_reader_at_record};
 use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 use super::row::Origin;
@@ -98,7 +97,7 @@ impl RecordFiles {
         if index.compression() == Compression::Gzip && record < index.len() {
             // If reading cannot begin in the middle of the file, records are read by
             // number.
-            if let Ok(found) = open_reader_at(&input.path, &self.options, record) {
+            if let Ok(found) = open_reader_at_record(&input.path, &self.options, record) {
                 return reader(found, 0);
             }
         }
@@ -149,11 +148,11 @@ fn skip_records(reader: &mut Reader, mut records: u64, batch: &mut Batch) -> Res
 
 /// Reads records by number.
 fn fetch_by_number(index: &Index, record: u64, stop: u64) -> Result<Batch> {
-    let mean = (index.letters() / index.len().max(1)).max(1);
+    let mean = (index.residue_count() / index.len().max(1)).max(1);
     let limit = (READ_RESIDUES as u64 / mean).clamp(1, READ_RECORDS as u64);
     let stop = stop.min(index.len()).min(record.saturating_add(limit));
     let numbers: Vec<i64> = (record..stop).map(u64::cast_signed).collect();
-    index.fetch_many(&numbers, 1)
+    index.fetch_records(&numbers, 1)
 }
 
 fn too_few_records(path: &Path) -> Error {

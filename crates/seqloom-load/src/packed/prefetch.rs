@@ -5,9 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use seqloom_core::interrupt::check_signals;
 use seqloom_core::threads::{SharedState, Threads};
-use seqloom_core::{Error, Result as Outcome};
+use seqloom_core::{Error, Result as Outcome, interrupt::check_signals};
 
 use super::batch::PackedBatch;
 use super::stream::{BatchStream, PackingFailure};

@@ -3,8 +3,7 @@
 use std::collections::VecDeque;
 use std::mem;
 
-use seqloom_core::error::Fault;
-use seqloom_core::{BufferPool, Error};
+use seqloom_core::{BufferPool, Error, error::Fault};
 use seqloom_sequences::Batch;
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use pyo3::{prelude::*, types::PyBytes};
-use seqloom_core::{Error, interrupt::CancelToken};
-use seqloom_index::{Building, Index, IndexState, build, build_in_memory};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use seqloom_core::Error;
+use seqloom_core::interrupt::CancelToken;
+use seqloom_index::{BuildOptions, Index, IndexState, build_in_memory, build_index_file};
 use seqloom_macros::native;
 
 use super::{columns::RowArrays, reader::BatchArrays};
@@ -51,13 +53,13 @@ pub(crate) fn build_index<'py>(
     progress: &IndexProgress,
     threads: usize,
 ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-    let building = Building {
+    let building = BuildOptions {
         threads,
         progress: Arc::clone(&progress.bytes),
         stop: progress.stop.clone(),
     };
     let made = pool::run(py, threads, || match &side {
-        Some(side) => build(&path, side, &building).map(|()| None),
+        Some(side) => build_index_file(&path, side, &building).map(|()| None),
         None => build_in_memory(&path, &building).map(Some),
     })?;
     Ok(made.map(|bytes| PyBytes::new(py, &bytes)))
@@ -99,7 +101,7 @@ impl SequenceIndex {
             let gzi = gzi
                 .as_ref()
                 .map(|(path, bytes)| (path.as_path(), &bytes[..]));
-            Index::from_standard(&path, (&fai.0, &fai.1), gzi)
+            Index::open_with_fai(&path, (&fai.0, &fai.1), gzi)
         })?;
         Ok(Self::new((index, IndexState::Fresh)))
     }
@@ -131,13 +133,13 @@ impl SequenceIndex {
     /// A hash of the content of the file when it was indexed.
     #[getter]
     fn content(&self) -> u64 {
-        self.index.content()
+        self.index.content_hash()
     }
 
     /// The number of residues of all records.
     #[getter]
     fn letters(&self) -> u64 {
-        self.index.letters()
+        self.index.residue_count()
     }
 
     /// Returns the bytes of the index if it is in memory.
@@ -151,13 +153,13 @@ impl SequenceIndex {
 
     /// Returns the length of each record.
     fn lengths<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
-        let lengths = pool::run(py, 1, || self.index.lengths(0..self.index.len()))?;
+        let lengths = pool::run(py, 1, || self.index.record_lengths(0..self.index.len()))?;
         Ok(lengths.into_pyarray(py))
     }
 
     /// Returns the indices of the records with an id.
     fn find(&self, py: Python<'_>, id: Vec<u8>) -> PyResult<Vec<u64>> {
-        pool::run(py, 1, || self.index.find(&id))
+        pool::run(py, 1, || self.index.find_by_id(&id))
     }
 
     /// Returns the headers of records selected by index: the concatenated headers, and
@@ -168,7 +170,7 @@ impl SequenceIndex {
         rows: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<RowArrays<'py>> {
         let rows = rows.as_slice()?;
-        let (data, offsets) = pool::run(py, 1, || self.index.headers(rows))?;
+        let (data, offsets) = pool::run(py, 1, || self.index.fetch_headers(rows))?;
         Ok((data.into_pyarray(py), offsets.into_pyarray(py)))
     }
 
@@ -181,7 +183,7 @@ impl SequenceIndex {
         threads: usize,
     ) -> PyResult<BatchArrays<'py>> {
         let rows = rows.as_slice()?;
-        let batch = pool::run(py, threads, || self.index.fetch_many(rows, threads))?;
+        let batch = pool::run(py, threads, || self.index.fetch_records(rows, threads))?;
         let qualities = batch
             .has_qualities
             .then(|| batch.qualities.into_pyarray(py));
@@ -214,7 +216,8 @@ impl SequenceIndex {
     /// Returns the text of a `.fai` file.
     fn fai<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let text = pool::run(py, 1, || {
-            self.index.fai(0..self.index.len(), &mut HashSet::new())
+            self.index
+                .fai_lines(0..self.index.len(), &mut HashSet::new())
         })?;
         Ok(PyBytes::new(py, &text))
     }
@@ -223,7 +226,7 @@ impl SequenceIndex {
     fn gzi<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = pool::run(py, 1, || {
             let none = || Error::argument("only a bgzip file has a .gzi");
-            self.index.gzi().ok_or_else(none)
+            self.index.gzi_bytes().ok_or_else(none)
         })?;
         Ok(PyBytes::new(py, &bytes))
     }

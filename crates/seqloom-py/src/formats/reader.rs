@@ -6,7 +6,7 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use seqloom_compression::input::BufferedInput;
 use seqloom_core::{BufferPool, Error};
-use seqloom_index::{open_reader, open_reader_at};
+use seqloom_index::{open_reader, open_reader_at_record};
 use seqloom_macros::native;
 use seqloom_sequences::options::{
     Comments, Format, MissingIds, OnError, QualityEncoding, Whitespace,
@@ -101,7 +101,7 @@ impl SequenceReader {
         };
         let opened = pool::run(py, 1, || match (source, start) {
             (Some(source), _) => Reader::new(&path, BufferedInput::new(Box::new(source)), &options),
-            (None, Some(start)) => open_reader_at(&path, &options, start),
+            (None, Some(start)) => open_reader_at_record(&path, &options, start),
             (None, None) => open_reader(&path, &options),
         });
         let reader = opened.map_err(|error| failure.take().unwrap_or(error))?;

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use numpy::PyReadonlyArray1;
-use pyo3::{prelude::*, types::PyBytes};
-use seqloom_compression::{Compression, Trouble};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use seqloom_compression::{Compression, ReadError};
 use seqloom_core::{Error, Ragged};
 use seqloom_macros::native;
 use seqloom_sequences::options::Format;
@@ -104,9 +105,9 @@ impl SequenceWriter {
             };
             check_columns(&columns)?;
             let written = writer.write(&columns);
-            written.map_err(|trouble| match trouble {
-                Trouble::Io(error) => Error::io(name, &error),
-                Trouble::Damage(fault) => Error::format(name, fault),
+            written.map_err(|error| match error {
+                ReadError::Io(error) => Error::io(name, &error),
+                ReadError::Damage(fault) => Error::format(name, fault),
             })
         });
         written.map_err(|error| self.failure.take().unwrap_or(error))?;

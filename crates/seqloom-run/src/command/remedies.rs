@@ -1,7 +1,6 @@
 //! Replaces Python options in error messages by the options of this command.
 
-use seqloom_core::Error;
-use seqloom_core::error::FaultCause;
+use seqloom_core::{Error, error::FaultCause};
 
 /// Words of error messages that name a Python option, and the corresponding option of
 /// this command.

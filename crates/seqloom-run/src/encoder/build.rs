@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use seqloom_core::Result;
-use seqloom_core::number::as_u64;
+use seqloom_core::{Result, number::as_u64};
 use seqloom_encode::{
     AnyKernel, ElementBits, KmerCounts, KmerNumbering, Kmers, LetterTable, Lookup, OneHot, Policy,
     RowKernel, TokenFrame,

@@ -3,8 +3,7 @@
 
 use std::path::Path;
 
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, error::Fault};
 use seqloom_graph::safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 

@@ -4,8 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use seqloom_core::Error;
-use seqloom_core::number::as_u64;
+use seqloom_core::{Error, number::as_u64};
 
 use super::fault;
 use crate::text::thousands;

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use seqloom_compression::input::BufferedInput;
-use seqloom_compression::{Trouble, unpack};
+use seqloom_compression::{ReadError, input::BufferedInput, open_text};
 use seqloom_core::{Error, Result};
 use seqloom_plink::table::{Sheet, TextTable};
 use seqloom_plink::{Bed, BedLayout};
@@ -73,9 +72,9 @@ fn column(table: &TextTable<Vec<u8>>, name: &str) -> Result<Vec<String>> {
 fn read_table(bed: &Path, sheet: Sheet, names: &[&str]) -> Result<TextTable<Vec<u8>>> {
     let path = find_table(bed, sheet);
     let wanted: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let text = read_text(&path).map_err(|trouble| match trouble {
-        Trouble::Io(error) => Error::io(&path, &error),
-        Trouble::Damage(fault) => Error::format(&path, fault),
+    let text = read_text(&path).map_err(|error| match error {
+        ReadError::Io(error) => Error::io(&path, &error),
+        ReadError::Damage(fault) => Error::format(&path, fault),
     })?;
     TextTable::parse(&path, sheet, &wanted, text)
 }
@@ -95,12 +94,12 @@ fn find_table(bed: &Path, sheet: Sheet) -> PathBuf {
     table
 }
 
-fn read_text(path: &Path) -> std::result::Result<Vec<u8>, Trouble> {
+fn read_text(path: &Path) -> std::result::Result<Vec<u8>, ReadError> {
     let options = seqloom_compression::UnpackOptions::default();
-    let (_, mut text) = unpack(BufferedInput::open(path)?, &options)?;
+    let (_, mut text) = open_text(BufferedInput::open(path)?, &options)?;
     let mut bytes = Vec::new();
     loop {
-        let piece = text.fill()?;
+        let piece = text.fill_buffer()?;
         let count = piece.len();
         if count == 0 {
             return Ok(bytes);

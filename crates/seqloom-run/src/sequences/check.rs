@@ -1,14 +1,11 @@
 //! Checks all records of a window before the first of them is scored.
 
-use seqloom_core::error::Fault;
-use seqloom_core::number::as_u64;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, error::Fault, number::as_u64};
 use seqloom_sequences::locate;
 
 use super::filler::BatchFiller;
 use super::records::Records;
-use crate::encoder::Encoder;
-use crate::text::quote;
+use crate::{encoder::Encoder, text::quote};
 
 /// Returns the encoded length of each record, or an error if the model cannot read one
 /// of them.

@@ -3,11 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use seqloom_compression::input::BufferedInput;
-use seqloom_core::error::Fault;
-use seqloom_core::number::as_u64;
-use seqloom_core::{Error, Result};
-use seqloom_sequences::options::Format;
-use seqloom_sequences::{Batch, Reader, ReaderOptions};
+use seqloom_core::{Error, Result, error::Fault, number::as_u64};
+use seqloom_sequences::{Batch, Reader, ReaderOptions, options::Format};
 
 use super::records::Records;
 

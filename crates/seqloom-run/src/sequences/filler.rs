@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Ragged, Result};
+use seqloom_core::{Error, Ragged, Result, error::Fault};
 use seqloom_encode::RowLayout;
 use seqloom_graph::{BatchLayout, Dtype, Limits, Manifest};
 
 use super::order::{BatchRule, Order};
 use super::records::Records;
 use crate::array::{InputArray, product, set};
-use crate::column::ByteRows;
 use crate::encoder::{Encoder, OutputLayout};
-use crate::feed::FeedBatch;
+use crate::{column::ByteRows, feed::FeedBatch};
 
 /// Fills the input arrays for batches of records.
 pub(crate) struct BatchFiller {

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_compression::input::BufferedInput;
 use seqloom_core::error::{Fault, FaultKind};
-use seqloom_core::number::as_u64;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, number::as_u64};
 use seqloom_sequences::{ReaderOptions, pairs};
 
 use super::files::FileRecords;

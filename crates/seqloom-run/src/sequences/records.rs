@@ -2,12 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_core::Ragged;
-use seqloom_core::number::as_u64;
+use seqloom_core::{Ragged, number::as_u64};
 use seqloom_sequences::{Batch, pairs};
 
-use crate::column::ByteRows;
-use crate::text::readable;
+use crate::{column::ByteRows, text::readable};
 
 /// The ids of records, and the residues or qualities that are encoded.
 #[derive(Debug, Default)]

@@ -7,10 +7,8 @@
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 
-use seqloom_core::interrupt::check_signals;
-use seqloom_core::{Error, Result};
-use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, ZipWriter};
+use seqloom_core::{Error, Result, interrupt::check_signals};
+use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions};
 
 use super::target::TargetFile;
 use crate::scores::Scores;

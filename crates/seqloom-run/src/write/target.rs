@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use seqloom_compression::part::PartFile;
+use seqloom_compression::temporary_file::TemporaryFile;
 use seqloom_core::{Error, Result};
 
 /// A file with a temporary name, which is renamed when it is complete. An incomplete
@@ -12,7 +12,7 @@ use seqloom_core::{Error, Result};
 #[derive(Debug)]
 pub(super) struct TargetFile {
     file: File,
-    part: PartFile,
+    part: TemporaryFile,
     path: PathBuf,
 }
 
@@ -23,7 +23,7 @@ impl TargetFile {
         // points is replaced.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let failed = |error| Error::io(&path, &error);
-        let part = PartFile::create(&path).map_err(failed)?;
+        let part = TemporaryFile::create(&path).map_err(failed)?;
         let file = part.file().map_err(failed)?;
         Ok(Self { file, part, path })
     }
@@ -32,7 +32,7 @@ impl TargetFile {
     pub(super) fn unnamed_file(&self) -> io::Result<File> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push("-scratch");
-        PartFile::create(&self.path.with_file_name(name))?.file()
+        TemporaryFile::create(&self.path.with_file_name(name))?.file()
     }
 
     /// Syncs the file to the disk and renames it to its final name.

@@ -10,9 +10,8 @@ use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
 use super::FastaParser;
-use crate::bytes::ByteClass;
 use crate::cursor::{MAX_HEADER_BYTES, has_id};
-use crate::sink::RecordSink;
+use crate::{bytes::ByteClass, sink::RecordSink};
 use seqloom_core::number::as_u64;
 
 impl FastaParser {

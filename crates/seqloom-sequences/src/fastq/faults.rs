@@ -3,9 +3,7 @@
 use seqloom_core::error::{Fault, FaultCause, FaultKind};
 
 use super::{FastqParser, FastqState};
-use crate::bytes::describe_byte;
-use crate::cursor::InvalidBytes;
-use crate::sink::Position;
+use crate::{bytes::describe_byte, cursor::InvalidBytes, sink::Position};
 
 impl FastqParser {
     pub(super) fn invalid_bytes(&self, invalid: InvalidBytes) -> Fault {

@@ -29,7 +29,7 @@ impl Reader {
             self.record_text.clear();
         }
         let text = self.text.fill();
-        let text = text.map_err(|trouble| to_error(&self.path, trouble))?;
+        let text = text.map_err(|error| to_error(&self.path, error))?;
         let stored = text.get(to_usize(start.saturating_sub(from))..used);
         let stored = stored.unwrap_or_default();
         let has_memory = self.record_text.try_reserve(stored.len()).is_ok();
@@ -94,7 +94,7 @@ impl Reader {
     fn skip_header(&mut self, from: u64, used: usize) -> Result<()> {
         let start = self.parser.record_start();
         let text = self.text.fill();
-        let text = text.map_err(|trouble| to_error(&self.path, trouble))?;
+        let text = text.map_err(|error| to_error(&self.path, error))?;
         let skipped = to_usize(start.byte.saturating_sub(from));
         let end = text.get(skipped..).and_then(|text| memchr(b'\n', text));
         if let Some(end) = end {

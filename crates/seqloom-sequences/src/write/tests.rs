@@ -6,7 +6,7 @@ use seqloom_core::Ragged;
 use super::*;
 use seqloom_compression as compression;
 use seqloom_compression::input::BufferedInput;
-use seqloom_compression::unpack;
+use seqloom_compression::open_text;
 
 /// A target for a writer. The content of the target is shared, so that the test can
 /// read it.
@@ -46,10 +46,10 @@ fn pack(text: &[u8], options: WriterOptions, part: usize) -> (Vec<u8>, WriteSumm
 
 fn decompress(file: &[u8]) -> (Compression, Vec<u8>) {
     let input = BufferedInput::new(Box::new(Cursor::new(file.to_vec())));
-    let (kind, mut text) = unpack(input, &compression::UnpackOptions::default()).unwrap();
+    let (kind, mut text) = open_text(input, &compression::UnpackOptions::default()).unwrap();
     let mut all = Vec::new();
     loop {
-        let piece = text.fill().unwrap();
+        let piece = text.fill_buffer().unwrap();
         let count = piece.len();
         all.extend_from_slice(piece);
         text.consume(count);

@@ -7,8 +7,8 @@ use std::{io, mem};
 
 use seqloom_core::error::Fault;
 
-use super::bgzip::{self, BlockDecoder, MAX_BLOCK_BYTES, MIN_HEADER_BYTES, block_size, corrupt};
-use super::text::{Text, Trouble, UnpackOptions, already_failed};
+use super::bgzip::{self, BlockDecoder, MAX_BLOCK_BYTES, MIN_HEADER_BYTES, bad_block, block_size};
+use super::text::{ReadError, TextSource, UnpackOptions, already_failed_error};
 use crate::input::{BufferedInput, fork_error, zeroed_vec};
 use seqloom_core::number::as_u64;
 use seqloom_core::workers::{Job, Workers};
@@ -25,19 +25,19 @@ pub(super) struct BgzipText {
     /// are too small to need threads.
     workers: Workers<BlockRun>,
     options: UnpackOptions,
-    end: End,
+    end: BgzipEnd,
 }
 
 /// Number of bytes that are read to detect the compression of a file.
 pub(super) const DETECT_BYTES: usize = 4096;
 
 /// The state of the file after the blocks that were read.
-enum End {
+enum BgzipEnd {
     /// The file may contain more blocks.
     Open,
     /// The file was read to its end. This result is returned after the text of all
     /// blocks.
-    Known(Result<(), Trouble>),
+    Known(Result<(), ReadError>),
     /// The result of reading the file was returned.
     Reached,
     Failed,
@@ -52,14 +52,14 @@ impl BgzipText {
             spare: Vec::new(),
             workers: Workers::start("seqloom-blocks", 0),
             options: options.clone(),
-            end: End::Open,
+            end: BgzipEnd::Open,
         })
     }
 
     /// Replaces the current run of blocks by the next one.
-    fn advance(&mut self) -> Result<(), Trouble> {
+    fn next_run(&mut self) -> Result<(), ReadError> {
         if let Some(fault) = self.run.fault.take() {
-            return Err(Trouble::Damage(fault));
+            return Err(ReadError::Damage(fault));
         }
         if !self.workers.is_in_this_process() {
             return Err(fork_error().into());
@@ -67,7 +67,7 @@ impl BgzipText {
         self.push_runs()?;
         match self.workers.pop(&mut self.decoder) {
             Some(run) => self.spare.push(mem::replace(&mut self.run, run)),
-            None => self.finish()?,
+            None => self.end_text()?,
         }
         Ok(())
     }
@@ -75,7 +75,7 @@ impl BgzipText {
     /// Queues enough runs of blocks to keep all threads busy.
     fn push_runs(&mut self) -> io::Result<()> {
         let threads = self.options.threads;
-        if threads > 1 && self.workers.is_empty() && self.input.used() > 0 {
+        if threads > 1 && self.workers.is_empty() && self.input.position() > 0 {
             self.workers = Workers::start("seqloom-blocks", threads - 1);
         }
         let enough = if self.workers.is_empty() {
@@ -83,9 +83,12 @@ impl BgzipText {
         } else {
             2 * threads
         };
-        while matches!(self.end, End::Open) && self.workers.pending() < enough && self.may_read() {
+        while matches!(self.end, BgzipEnd::Open)
+            && self.workers.pending() < enough
+            && self.can_read()
+        {
             let mut run = self.spare.pop().map_or_else(BlockRun::new, Ok)?;
-            self.read(&mut run);
+            self.read_run(&mut run);
             if run.packed.is_empty() {
                 self.spare.push(run);
             } else {
@@ -97,29 +100,29 @@ impl BgzipText {
 
     /// Returns true if the file may be read now. While runs of blocks are pending, only a
     /// read that need not wait is allowed.
-    fn may_read(&self) -> bool {
+    fn can_read(&self) -> bool {
         self.input.is_ready() || self.workers.pending() == 0
     }
 
     /// Reads whole blocks into a run, up to the end of the file or a corrupt block.
-    fn read(&mut self, run: &mut BlockRun) {
-        run.at = self.input.used();
+    fn read_run(&mut self, run: &mut BlockRun) {
+        run.at = self.input.position();
         run.packed.clear();
         for _ in 0..MAX_RUN_BLOCKS {
             if !run.packed.is_empty() && !self.input.is_ready() {
                 return;
             }
-            match self.block() {
+            match self.read_block() {
                 Ok(0) => {
-                    self.end = End::Known(Ok(()));
+                    self.end = BgzipEnd::Known(Ok(()));
                     return;
                 }
                 Ok(size) => {
-                    run.packed.extend_from_slice(&self.input.waiting()[..size]);
+                    run.packed.extend_from_slice(&self.input.buffer()[..size]);
                     self.input.consume(size);
                 }
-                Err(trouble) => {
-                    self.end = End::Known(Err(trouble));
+                Err(error) => {
+                    self.end = BgzipEnd::Known(Err(error));
                     return;
                 }
             }
@@ -127,56 +130,63 @@ impl BgzipText {
     }
 
     /// Reads the next block and returns its size, which is 0 at the end of the file.
-    fn block(&mut self) -> Result<usize, Trouble> {
-        let at = self.input.used();
-        let start = self.input.fill(MIN_HEADER_BYTES)?;
+    fn read_block(&mut self) -> Result<usize, ReadError> {
+        let at = self.input.position();
+        let start = self.input.fill_to(MIN_HEADER_BYTES)?;
         if start.is_empty() {
             return Ok(0);
         }
-        let Some(size) = self.block_size()? else {
-            if self.input.waiting().len() < MIN_HEADER_BYTES {
-                return Err(Trouble::Damage(bgzip::cut_block(self.input.size_so_far())));
+        let Some(size) = self.read_block_size()? else {
+            if self.input.buffer().len() < MIN_HEADER_BYTES {
+                return Err(ReadError::Damage(bgzip::truncated_block(
+                    self.input.bytes_read(),
+                )));
             }
-            return Err(Trouble::Damage(corrupt(at, "no bgzip block begins there")));
+            return Err(ReadError::Damage(bad_block(
+                at,
+                "no bgzip block begins there",
+            )));
         };
-        if self.input.fill(size)?.len() < size {
-            return Err(Trouble::Damage(bgzip::cut_block(self.input.size_so_far())));
+        if self.input.fill_to(size)?.len() < size {
+            return Err(ReadError::Damage(bgzip::truncated_block(
+                self.input.bytes_read(),
+            )));
         }
         Ok(size)
     }
 
     /// Returns the block size from the next header. Reads more of the header if needed,
     /// because other subfields may come before the subfield with the size.
-    fn block_size(&mut self) -> io::Result<Option<usize>> {
-        if let Some(size) = block_size(self.input.waiting()) {
+    fn read_block_size(&mut self) -> io::Result<Option<usize>> {
+        if let Some(size) = block_size(self.input.buffer()) {
             return Ok(Some(size));
         }
-        Ok(block_size(self.input.fill(DETECT_BYTES)?))
+        Ok(block_size(self.input.fill_to(DETECT_BYTES)?))
     }
 
-    fn finish(&mut self) -> Result<(), Trouble> {
-        match mem::replace(&mut self.end, End::Reached) {
-            End::Known(Err(trouble)) => Err(trouble),
-            _ if self.options.require_eof && !self.run.ends_empty => {
-                Err(Trouble::Damage(bgzip::missing_end_block(self.input.used())))
-            }
+    fn end_text(&mut self) -> Result<(), ReadError> {
+        match mem::replace(&mut self.end, BgzipEnd::Reached) {
+            BgzipEnd::Known(Err(error)) => Err(error),
+            _ if self.options.require_eof && !self.run.ends_empty => Err(ReadError::Damage(
+                bgzip::missing_end_block(self.input.position()),
+            )),
             _ => Ok(()),
         }
     }
 }
 
-impl Text for BgzipText {
-    fn fill(&mut self) -> Result<&[u8], Trouble> {
-        while self.run.is_empty() && !matches!(self.end, End::Reached) {
-            if matches!(self.end, End::Failed) {
-                return Err(already_failed());
+impl TextSource for BgzipText {
+    fn fill_buffer(&mut self) -> Result<&[u8], ReadError> {
+        while self.run.is_empty() && !matches!(self.end, BgzipEnd::Reached) {
+            if matches!(self.end, BgzipEnd::Failed) {
+                return Err(already_failed_error());
             }
-            if let Err(trouble) = self.advance() {
-                self.end = End::Failed;
-                return Err(trouble);
+            if let Err(error) = self.next_run() {
+                self.end = BgzipEnd::Failed;
+                return Err(error);
             }
         }
-        Ok(self.run.waiting())
+        Ok(self.run.unread_text())
     }
 
     fn consume(&mut self, count: usize) {
@@ -216,7 +226,7 @@ impl BlockRun {
         })
     }
 
-    fn waiting(&self) -> &[u8] {
+    fn unread_text(&self) -> &[u8] {
         &self.text[self.start..self.stop]
     }
 
@@ -245,7 +255,7 @@ impl Job for BlockRun {
                     self.ends_empty = count == 0;
                 }
                 Err(why) => {
-                    self.fault = Some(corrupt(self.at + as_u64(used), &why));
+                    self.fault = Some(bad_block(self.at + as_u64(used), &why));
                     return;
                 }
             }

@@ -2,45 +2,47 @@
 
 use std::{io, mem};
 
-use super::exchange::{CHUNK_COUNT, Chunk, ExchangeEvent, HelperThread, ReadTiming, TextExchange};
-use super::piece::TextPiece;
-use super::streams::{CodecStep, StepEnd, Unpack};
-use super::text::{Text, Trouble, UnpackOptions, already_failed};
+use super::exchange::{
+    CHUNK_COUNT, ExchangeEvent, FileChunk, HelperThread, ReadTiming, TextExchange,
+};
+use super::streams::{CodecStep, StepEnd, Unpacker};
+use super::text::{ReadError, TextSource, UnpackOptions, already_failed_error};
+use super::text_buffer::TextBuffer;
 use crate::input::BufferedInput;
 
 /// The text of a file of compressed streams. The reader's thread fills the first text
 /// buffer; another thread decompresses the rest of the file.
-pub(super) struct Unpacked {
+pub(super) struct DecompressedText {
     input: BufferedInput,
-    piece: TextPiece,
+    piece: TextBuffer,
     /// The next text buffer to fill, if the reader's thread decompresses the file.
-    spare: TextPiece,
-    worker: Unpacker,
+    spare: TextBuffer,
+    worker: UnpackThread,
     then: StepEnd,
     may_start: bool,
     /// The error to return after the text in the current buffer.
-    failure: Option<Trouble>,
+    failure: Option<ReadError>,
 }
 
 /// The thread that decompresses the file: the reader's thread or another thread.
-enum Unpacker {
-    Here(Box<dyn Unpack>),
-    Ahead(UnpackAhead),
+enum UnpackThread {
+    Here(Box<dyn Unpacker>),
+    Ahead(DecompressAhead),
     /// No thread, because decompression has ended.
     Finished,
 }
 
-impl Unpacked {
+impl DecompressedText {
     pub(super) fn new(
         input: BufferedInput,
-        unpacker: Box<dyn Unpack>,
+        unpacker: Box<dyn Unpacker>,
         options: &UnpackOptions,
     ) -> io::Result<Self> {
         Ok(Self {
             input,
-            piece: TextPiece::new()?,
-            spare: TextPiece::none(),
-            worker: Unpacker::Here(unpacker),
+            piece: TextBuffer::new()?,
+            spare: TextBuffer::empty(),
+            worker: UnpackThread::Here(unpacker),
             then: StepEnd::NeedsInput,
             may_start: options.threads > 1,
             failure: None,
@@ -48,89 +50,90 @@ impl Unpacked {
     }
 
     /// Decompresses more text into the buffers.
-    fn advance(&mut self) -> Result<(), Trouble> {
+    fn next_buffer(&mut self) -> Result<(), ReadError> {
         if self.then == StepEnd::Full {
-            self.continue_in()?;
+            self.switch_buffer()?;
         }
         match &mut self.worker {
-            Unpacker::Here(unpacker) => {
-                let step = unpack(unpacker.as_mut(), &mut self.input, &mut self.piece)?;
+            UnpackThread::Here(unpacker) => {
+                let step = decompress_read(unpacker.as_mut(), &mut self.input, &mut self.piece)?;
                 self.then = step.then;
             }
-            Unpacker::Ahead(ahead) => {
-                let used = mem::replace(&mut self.piece, TextPiece::none());
-                match ahead.next(used, &mut self.input)? {
+            UnpackThread::Ahead(ahead) => {
+                let used = mem::replace(&mut self.piece, TextBuffer::empty());
+                match ahead.next_buffer(used, &mut self.input)? {
                     Some(piece) => self.piece = piece,
                     None => self.then = StepEnd::Done,
                 }
             }
-            Unpacker::Finished => return Err(already_failed()),
+            UnpackThread::Finished => return Err(already_failed_error()),
         }
         Ok(())
     }
 
     /// Continues in another text buffer, and in a separate thread if that is allowed.
-    fn continue_in(&mut self) -> io::Result<()> {
+    fn switch_buffer(&mut self) -> io::Result<()> {
         self.then = StepEnd::NeedsInput;
-        let Unpacker::Here(unpacker) = &mut self.worker else {
+        let UnpackThread::Here(unpacker) = &mut self.worker else {
             return Ok(());
         };
-        let mut fresh = mem::replace(&mut self.spare, TextPiece::none());
-        if fresh.spare().is_empty() {
-            fresh = TextPiece::new()?;
+        let mut fresh = mem::replace(&mut self.spare, TextBuffer::empty());
+        if fresh.unused().is_empty() {
+            fresh = TextBuffer::new()?;
         }
-        unpacker.continue_in(&self.piece, &mut fresh);
+        unpacker.switch_buffer(&self.piece, &mut fresh);
         self.spare = mem::replace(&mut self.piece, fresh);
         if mem::take(&mut self.may_start) {
-            self.start();
+            self.start_thread();
         }
         Ok(())
     }
 
-    fn start(&mut self) {
-        let Unpacker::Here(unpacker) = mem::replace(&mut self.worker, Unpacker::Finished) else {
+    fn start_thread(&mut self) {
+        let UnpackThread::Here(unpacker) = mem::replace(&mut self.worker, UnpackThread::Finished)
+        else {
             return;
         };
-        let piece = mem::replace(&mut self.piece, TextPiece::none());
-        match UnpackAhead::start(unpacker, piece) {
+        let piece = mem::replace(&mut self.piece, TextBuffer::empty());
+        match DecompressAhead::start(unpacker, piece) {
             Ok(ahead) => {
-                self.piece = mem::replace(&mut self.spare, TextPiece::none());
+                self.piece = mem::replace(&mut self.spare, TextBuffer::empty());
                 self.piece.clear();
-                self.worker = Unpacker::Ahead(ahead);
+                self.worker = UnpackThread::Ahead(ahead);
             }
             Err((unpacker, piece)) => {
                 self.piece = piece;
-                self.worker = Unpacker::Here(unpacker);
+                self.worker = UnpackThread::Here(unpacker);
             }
         }
     }
 }
 
 /// Decompresses the bytes of one read from the file.
-fn unpack(
-    unpacker: &mut dyn Unpack,
+fn decompress_read(
+    unpacker: &mut dyn Unpacker,
     input: &mut BufferedInput,
-    piece: &mut TextPiece,
-) -> Result<CodecStep, Trouble> {
-    input.fill(1)?;
-    let step = unpacker.unpack(input.waiting(), input.at_end(), piece);
-    let step = step.map_err(Trouble::Damage)?;
+    piece: &mut TextBuffer,
+) -> Result<CodecStep, ReadError> {
+    input.fill_to(1)?;
+    let step = unpacker.decompress(input.buffer(), input.at_end(), piece);
+    let step = step.map_err(ReadError::Damage)?;
     input.consume(step.used);
     Ok(step)
 }
 
-impl Text for Unpacked {
-    fn fill(&mut self) -> Result<&[u8], Trouble> {
+impl TextSource for DecompressedText {
+    fn fill_buffer(&mut self) -> Result<&[u8], ReadError> {
         while self.piece.is_empty() && self.then != StepEnd::Done {
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }
-            if let Err(failure) = self.advance() {
-                self.worker = Unpacker::Finished;
+            if let Err(failure) = self.next_buffer() {
+                self.worker = UnpackThread::Finished;
                 self.failure = Some(failure);
             }
         }
-        Ok(self.piece.waiting())
+        Ok(self.piece.unread_text())
     }
 
     fn consume(&mut self, count: usize) {
@@ -139,46 +142,46 @@ impl Text for Unpacked {
 }
 
 /// The decompressor and the text buffer that are passed to the new thread.
-type UnpackWork = (Box<dyn Unpack>, TextPiece);
+type UnpackWork = (Box<dyn Unpacker>, TextBuffer);
 
 /// The reader's handle of the decompressing thread. Only the reader reads the file. A
 /// pipe without data, or a Python object, can therefore never delay the end of the
 /// thread.
-struct UnpackAhead {
+struct DecompressAhead {
     helper: HelperThread,
     /// True if the file was read to its end.
     is_over: bool,
 }
 
-impl UnpackAhead {
+impl DecompressAhead {
     /// Starts the thread, which continues in the text buffer `piece`. If the thread
     /// cannot be started, returns both arguments.
-    fn start(unpacker: Box<dyn Unpack>, piece: TextPiece) -> Result<Self, UnpackWork> {
-        let helper = HelperThread::start(CHUNK_COUNT, (unpacker, piece), run)?;
+    fn start(unpacker: Box<dyn Unpacker>, piece: TextBuffer) -> Result<Self, UnpackWork> {
+        let helper = HelperThread::start(CHUNK_COUNT, (unpacker, piece), unpack_file)?;
         let is_over = false;
         Ok(Self { helper, is_over })
     }
 
     /// Exchanges a used text buffer for the next filled buffer. Returns `None` at the end
     /// of the text.
-    fn next(
+    fn next_buffer(
         &mut self,
-        used: TextPiece,
+        used: TextBuffer,
         input: &mut BufferedInput,
-    ) -> Result<Option<TextPiece>, Trouble> {
+    ) -> Result<Option<TextBuffer>, ReadError> {
         let exchange = self.helper.exchange()?;
-        exchange.give_back(used);
+        exchange.return_buffer(used);
         loop {
             let reading = match self.is_over {
                 true => ReadTiming::Over,
                 _ if input.is_ready() => ReadTiming::Early,
                 _ => ReadTiming::Late,
             };
-            match exchange.next(reading) {
+            match exchange.next_event(reading) {
                 ExchangeEvent::FreeChunk(chunk) => {
-                    let chunk = fill(chunk, input);
+                    let chunk = fill_chunk(chunk, input);
                     self.is_over = chunk.is_last;
-                    exchange.feed(chunk);
+                    exchange.send_chunk(chunk);
                 }
                 ExchangeEvent::Text(piece) => return Ok(Some(piece)),
                 ExchangeEvent::End(outcome) => return outcome.map(|()| None),
@@ -189,8 +192,8 @@ impl UnpackAhead {
 
 /// Reads the next chunk of the file. If the read fails, the chunk stores the error,
 /// which is returned after all text.
-fn fill(mut chunk: Chunk, input: &mut BufferedInput) -> Chunk {
-    let count = input.take(&mut chunk.bytes);
+fn fill_chunk(mut chunk: FileChunk, input: &mut BufferedInput) -> FileChunk {
+    let count = input.read_some(&mut chunk.bytes);
     chunk.size = *count.as_ref().unwrap_or(&0);
     chunk.is_last = chunk.size == 0;
     chunk.failure = count.err();
@@ -198,42 +201,45 @@ fn fill(mut chunk: Chunk, input: &mut BufferedInput) -> Chunk {
 }
 
 /// Decompresses the file in a separate thread.
-fn run(exchange: &TextExchange, (mut unpacker, mut piece): UnpackWork) -> Result<(), Trouble> {
+fn unpack_file(
+    exchange: &TextExchange,
+    (mut unpacker, mut piece): UnpackWork,
+) -> Result<(), ReadError> {
     let mut outcome = Ok(StepEnd::NeedsInput);
     while let Ok(StepEnd::NeedsInput) = outcome {
-        outcome = match exchange.chunk() {
+        outcome = match exchange.receive_chunk() {
             Some(chunk) => unpack_chunk(exchange, &mut *unpacker, chunk, &mut piece),
             None => Ok(StepEnd::Done),
         };
     }
-    exchange.deliver(piece);
+    exchange.send_text(piece);
     outcome.map(|_| ())
 }
 
 /// Decompresses one chunk of the file.
 fn unpack_chunk(
     exchange: &TextExchange,
-    unpacker: &mut dyn Unpack,
-    mut chunk: Chunk,
-    piece: &mut TextPiece,
-) -> Result<StepEnd, Trouble> {
+    unpacker: &mut dyn Unpacker,
+    mut chunk: FileChunk,
+    piece: &mut TextBuffer,
+) -> Result<StepEnd, ReadError> {
     if let Some(failure) = chunk.failure.take() {
         return Err(failure.into());
     }
     let mut used = 0;
     loop {
         let packed = &chunk.bytes[used..chunk.size];
-        let step = unpacker.unpack(packed, chunk.is_last, piece);
-        let step = step.map_err(Trouble::Damage)?;
+        let step = unpacker.decompress(packed, chunk.is_last, piece);
+        let step = step.map_err(ReadError::Damage)?;
         used += step.used;
         if step.then != StepEnd::Full {
-            exchange.recycle(chunk);
-            if !piece.is_empty() && exchange.is_starved() {
-                deliver(exchange, unpacker, piece);
+            exchange.return_chunk(chunk);
+            if !piece.is_empty() && exchange.needs_chunk() {
+                send_text(exchange, unpacker, piece);
             }
             return Ok(step.then);
         }
-        if !deliver(exchange, unpacker, piece) {
+        if !send_text(exchange, unpacker, piece) {
             return Ok(StepEnd::Done);
         }
     }
@@ -241,11 +247,11 @@ fn unpack_chunk(
 
 /// Passes a filled text buffer to the reader and continues in another buffer. Returns
 /// false if the reader needs no more text.
-fn deliver(exchange: &TextExchange, unpacker: &mut dyn Unpack, piece: &mut TextPiece) -> bool {
-    let Some(mut fresh) = exchange.empty_buffer() else {
+fn send_text(exchange: &TextExchange, unpacker: &mut dyn Unpacker, piece: &mut TextBuffer) -> bool {
+    let Some(mut fresh) = exchange.receive_empty_buffer() else {
         return false;
     };
-    unpacker.continue_in(piece, &mut fresh);
-    exchange.deliver(mem::replace(piece, fresh));
+    unpacker.switch_buffer(piece, &mut fresh);
+    exchange.send_text(mem::replace(piece, fresh));
     true
 }

@@ -2,7 +2,7 @@
 
 /// For each length symbol of deflate, the smallest match length and the number of extra
 /// bits.
-pub(super) const LENGTHS: [(u16, u8); 29] = [
+pub(super) const MATCH_LENGTHS: [(u16, u8); 29] = [
     (3, 0),
     (4, 0),
     (5, 0),
@@ -35,7 +35,7 @@ pub(super) const LENGTHS: [(u16, u8); 29] = [
 ];
 /// For each distance symbol of deflate, the smallest distance and the number of extra
 /// bits.
-pub(super) const DISTANCES: [(u16, u8); 30] = [
+pub(super) const MATCH_DISTANCES: [(u16, u8); 30] = [
     (1, 0),
     (2, 0),
     (3, 0),
@@ -74,7 +74,7 @@ const MAX_CODE_LENGTH: usize = 15;
 pub(super) const LOOKUP_BITS: usize = 10;
 
 /// A canonical Huffman code.
-pub(super) struct Code {
+pub(super) struct HuffmanCode {
     /// The symbol and the length of its code, indexed by the next [`LOOKUP_BITS`] bits
     /// of the input. The length is 0 if the code is longer.
     pub(super) lookup: [(u16, u8); 1 << LOOKUP_BITS],
@@ -84,7 +84,7 @@ pub(super) struct Code {
     symbols: [u16; 288],
 }
 
-impl Code {
+impl HuffmanCode {
     /// Creates a Huffman code from the code lengths of its symbols. Returns `None` if
     /// the lengths are invalid.
     ///
@@ -121,13 +121,13 @@ impl Code {
             counts,
             symbols,
         };
-        code.fill()?;
+        code.fill_lookup_table()?;
         Some(code)
     }
 
     /// Writes the symbol of each short code to all table entries whose index begins
     /// with the code.
-    fn fill(&mut self) -> Option<()> {
+    fn fill_lookup_table(&mut self) -> Option<()> {
         let (mut word, mut symbols) = (0_u32, self.symbols.iter());
         for (size, count) in self.counts.iter().enumerate().take(LOOKUP_BITS + 1).skip(1) {
             word <<= 1;
@@ -143,7 +143,7 @@ impl Code {
     }
 
     /// Finds, by a linear search, the symbol whose code is a prefix of the next bits.
-    pub(super) fn find(&self, next: u64) -> Option<(u16, u8)> {
+    pub(super) fn find_symbol(&self, next: u64) -> Option<(u16, u8)> {
         let (mut word, mut first, mut before) = (0_u32, 0_u32, 0_u32);
         for (size, count) in self.counts.iter().enumerate().skip(1) {
             word |= u32::from((next >> (size - 1)) & 1 == 1);
@@ -161,23 +161,23 @@ impl Code {
 
     /// Returns the fixed Huffman code for lengths, which is used by blocks without
     /// their own codes.
-    pub(super) fn fixed_lengths() -> Self {
+    pub(super) fn fixed_length_code() -> Self {
         let size = |symbol| match symbol {
             144..=255 => 9,
             256..=279 => 7,
             _ => 8,
         };
         let sizes: [u8; 288] = std::array::from_fn(size);
-        Self::fixed(&sizes)
+        Self::from_fixed_sizes(&sizes)
     }
 
     /// Returns the fixed Huffman code for distances, which is used by blocks without
     /// their own codes.
-    pub(super) fn fixed_distances() -> Self {
-        Self::fixed(&[5; 32])
+    pub(super) fn fixed_distance_code() -> Self {
+        Self::from_fixed_sizes(&[5; 32])
     }
 
-    fn fixed(sizes: &[u8]) -> Self {
+    fn from_fixed_sizes(sizes: &[u8]) -> Self {
         Self::new(sizes).unwrap_or(Self {
             lookup: [(0, 0); 1 << LOOKUP_BITS],
             counts: [0; MAX_CODE_LENGTH + 1],

@@ -4,14 +4,14 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seqloom_compression::seekable::Container;
+use seqloom_compression::seekable::AccessPoints;
 use seqloom_core::interrupt::CancelToken;
 
 use super::row::IndexRow;
 
 /// The options for creating an index.
 #[derive(Clone, Debug, Default)]
-pub struct Building {
+pub struct BuildOptions {
     /// The number of threads of the current pool that may be used.
     pub threads: usize,
     /// The number of bytes of text that were scanned so far.
@@ -20,8 +20,8 @@ pub struct Building {
     pub stop: CancelToken,
 }
 
-impl Building {
-    pub(crate) fn advance(&self, bytes: u64) -> io::Result<()> {
+impl BuildOptions {
+    pub(crate) fn add_progress(&self, bytes: u64) -> io::Result<()> {
         self.progress.fetch_add(bytes, Ordering::Relaxed);
         self.check_cancelled()
     }
@@ -36,11 +36,11 @@ impl Building {
 /// The result of scanning a file, without the rows of the records.
 pub(crate) struct ScanSummary {
     pub(crate) text: u64,
-    pub(crate) container: Container,
+    pub(crate) container: AccessPoints,
     pub(crate) windows: Vec<Vec<u8>>,
 }
 
 /// A sink of index rows and the hashes of their ids.
 pub(crate) trait RowSink {
-    fn take(&mut self, row: IndexRow, name: u64) -> io::Result<()>;
+    fn add_row(&mut self, row: IndexRow, name: u64) -> io::Result<()>;
 }

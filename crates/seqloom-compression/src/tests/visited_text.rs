@@ -1,30 +1,30 @@
 //! Tests of the slow gzip reader that builds an index.
 
 use super::*;
-use crate::walk::{BlockStart, Visitor, walk};
+use crate::gzip_blocks::{BlockStart, Visitor, visit_blocks};
 
 /// The text that the slow gzip reader returns.
 #[derive(Default)]
-struct Walked(Vec<u8>);
+struct VisitedText(Vec<u8>);
 
-impl Visitor for Walked {
+impl Visitor for VisitedText {
     fn is_useful_start(&self, _: u64) -> bool {
         false
     }
 
-    fn block_start(&mut self, _: &BlockStart<'_>) -> Result<(), Trouble> {
+    fn visit_block_start(&mut self, _: &BlockStart<'_>) -> Result<(), ReadError> {
         Ok(())
     }
 
-    fn text(&mut self, text: &[u8]) -> Result<(), Trouble> {
+    fn visit_text(&mut self, text: &[u8]) -> Result<(), ReadError> {
         self.0.extend_from_slice(text);
         Ok(())
     }
 }
 
-pub(super) fn walked(file: &[u8]) -> Result<Vec<u8>, Trouble> {
-    let mut found = Walked::default();
-    walk(source(file, usize::MAX), &mut found).map(|()| found.0)
+pub(super) fn visited_text(file: &[u8]) -> Result<Vec<u8>, ReadError> {
+    let mut found = VisitedText::default();
+    visit_blocks(input_with_small_reads(file, usize::MAX), &mut found).map(|()| found.0)
 }
 
 /// Returns random characters of an alphabet with `size` characters. The Huffman codes
@@ -46,7 +46,7 @@ fn texts_with_any_huffman_codes_are_decompressed() {
         let text = random_text(3000, size);
         for level in [Level::NONE, Level::FASTEST, Level::DEFAULT, Level::BEST] {
             let file = compress(Format::Gzip, level, &text);
-            assert_eq!(walked(&file).unwrap(), text, "{size} characters");
+            assert_eq!(visited_text(&file).unwrap(), text, "{size} characters");
         }
     }
 }

@@ -11,10 +11,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::building::Building;
-use super::head::SourceStamp;
-use seqloom_compression::checksum::hash;
-use seqloom_compression::disk::Disk;
+use super::build_options::BuildOptions;
+use super::header::SourceStamp;
+use seqloom_compression::{checksum::hash_64, disk::DiskFile};
 use seqloom_core::number::as_u64;
 
 /// The size in bytes of the chunks of a file that are hashed.
@@ -34,12 +33,12 @@ pub(crate) enum Change {
 }
 
 /// Returns the hash of each chunk of a file.
-pub(crate) fn chunks(disk: &Disk, building: &Building) -> io::Result<Vec<u64>> {
+pub(crate) fn hash_chunks(disk: &DiskFile, building: &BuildOptions) -> io::Result<Vec<u64>> {
     let count = disk.size().div_ceil(CHUNK_BYTES);
     let one = |number: u64| {
         building
             .check_cancelled()
-            .and_then(|()| chunk(disk, number))
+            .and_then(|()| hash_chunk(disk, number))
     };
     if building.threads < 2 || rayon::current_thread_index().is_none() {
         return (0..count).map(one).collect();
@@ -48,35 +47,35 @@ pub(crate) fn chunks(disk: &Disk, building: &Building) -> io::Result<Vec<u64>> {
 }
 
 /// Returns the size, time and hash of a file.
-pub(crate) fn stamp(disk: &Disk, chunks: &[u64]) -> SourceStamp {
+pub(crate) fn source_stamp(disk: &DiskFile, chunks: &[u64]) -> SourceStamp {
     let bytes: Vec<u8> = chunks
         .iter()
         .flat_map(|chunk| chunk.to_le_bytes())
         .collect();
     SourceStamp {
         size: disk.size(),
-        changed: disk.changed(),
-        content: hash(&bytes),
+        changed: disk.modification_time(),
+        content: hash_64(&bytes),
     }
 }
 
-fn chunk(disk: &Disk, number: u64) -> io::Result<u64> {
+fn hash_chunk(disk: &DiskFile, number: u64) -> io::Result<u64> {
     // The vector is reused, because allocating a vector for each chunk takes longer
     // than computing the hash.
     thread_local! {
-        static BYTES: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        static CHUNK_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     }
     let start = number * CHUNK_BYTES;
     let size = disk.size().saturating_sub(start).min(CHUNK_BYTES);
-    BYTES.with_borrow_mut(|bytes| {
+    CHUNK_BUFFER.with_borrow_mut(|bytes| {
         bytes.resize(usize::try_from(size).unwrap_or(0), 0);
-        disk.read(start, bytes).map(|()| hash(bytes))
+        disk.read_at(start, bytes).map(|()| hash_64(bytes))
     })
 }
 
 /// Compares a file with its state when it was indexed.
-pub(crate) fn compare(
-    disk: &Disk,
+pub(crate) fn compare_with_stamp(
+    disk: &DiskFile,
     before: &SourceStamp,
     chunks: &[u64],
     threads: usize,
@@ -87,18 +86,18 @@ pub(crate) fn compare(
     }
     if disk.size() < before.size {
         let whole = disk.size() / CHUNK_BYTES;
-        let is_same = same_chunks(disk, chunks, 0..whole, threads)?;
+        let is_same = has_same_chunks(disk, chunks, 0..whole, threads)?;
         return Ok(if is_same { Change::Cut } else { Change::Other });
     }
     if disk.size() > before.size {
         return Ok(Change::Other);
     }
     let count = as_u64(chunks.len());
-    if disk.changed() == before.changed && before.changed != 0 {
-        let is_same = same_sample(disk, chunks)?;
+    if disk.modification_time() == before.changed && before.changed != 0 {
+        let is_same = has_same_sampled_chunks(disk, chunks)?;
         return Ok(if is_same { Change::None } else { Change::Other });
     }
-    let is_same = same_chunks(disk, chunks, 0..count, threads)?;
+    let is_same = has_same_chunks(disk, chunks, 0..count, threads)?;
     Ok(if is_same {
         Change::Touched
     } else {
@@ -107,12 +106,12 @@ pub(crate) fn compare(
 }
 
 /// Returns whether the first, the last and two other chunks are the same.
-fn same_sample(disk: &Disk, chunks: &[u64]) -> io::Result<bool> {
+fn has_same_sampled_chunks(disk: &DiskFile, chunks: &[u64]) -> io::Result<bool> {
     let count = chunks.len();
     let positions = [0, count / 3, count * 2 / 3, count.saturating_sub(1)];
     for position in positions {
         if let Some(before) = chunks.get(position)
-            && chunk(disk, as_u64(position))? != *before
+            && hash_chunk(disk, as_u64(position))? != *before
         {
             return Ok(false);
         }
@@ -120,12 +119,17 @@ fn same_sample(disk: &Disk, chunks: &[u64]) -> io::Result<bool> {
     Ok(true)
 }
 
-fn same_chunks(disk: &Disk, chunks: &[u64], range: Range<u64>, threads: usize) -> io::Result<bool> {
+fn has_same_chunks(
+    disk: &DiskFile,
+    chunks: &[u64],
+    range: Range<u64>,
+    threads: usize,
+) -> io::Result<bool> {
     let is_same = |number: u64| -> io::Result<bool> {
         let before = usize::try_from(number)
             .ok()
             .and_then(|position| chunks.get(position));
-        Ok(before == Some(&chunk(disk, number)?))
+        Ok(before == Some(&hash_chunk(disk, number)?))
     };
     if threads < 2 || rayon::current_thread_index().is_none() {
         return range

@@ -4,20 +4,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::pages::PageColumn;
-use crate::row::IndexRow;
-use crate::side::IndexFile;
-use crate::stamp::{Change, compare};
-use seqloom_compression::Compression;
-use seqloom_compression::disk::Disk;
-use seqloom_compression::image::IndexBytes;
-use seqloom_compression::seekable::Seekable;
+use crate::file_changes::{Change, compare_with_stamp};
+use crate::{index_file::IndexFile, pages::PageColumn, row::IndexRow};
+use seqloom_compression::seekable::SeekableText;
+use seqloom_compression::{Compression, disk::DiskFile, index_bytes::IndexBytes};
 
 const INDEX_SUFFIX: &str = ".sli";
 
 /// A gzip file that has not changed since it was indexed.
 pub(super) struct GzipIndex {
-    pub(super) text: Seekable,
+    pub(super) text: SeekableText,
     rows: PageColumn,
 }
 
@@ -26,16 +22,16 @@ pub(super) struct GzipIndex {
 pub(super) fn open_index(path: &Path) -> Option<GzipIndex> {
     let side = index_path(path);
     let exists = side.is_file() && path.is_file();
-    let side = exists.then(|| Disk::open(&side).ok()).flatten()?;
+    let side = exists.then(|| DiskFile::open(&side).ok()).flatten()?;
     let side = IndexFile::new(IndexBytes::File(Arc::new(side))).ok()?;
-    let disk = Disk::open(path).ok()?;
-    let (source, rows) = (&side.head.source, side.rows());
+    let disk = DiskFile::open(path).ok()?;
+    let (source, rows) = (&side.head.source, side.row_column());
     let is_gzip = side.head.compression == Compression::Gzip;
-    if !is_gzip || disk.changed() != source.changed {
+    if !is_gzip || disk.modification_time() != source.changed {
         return None;
     }
-    let change = compare(&disk, source, &side.chunks, 1).ok()?;
-    let text = Seekable {
+    let change = compare_with_stamp(&disk, source, &side.chunks, 1).ok()?;
+    let text = SeekableText {
         disk,
         container: side.container,
         size: side.head.text,
@@ -46,13 +42,13 @@ pub(super) fn open_index(path: &Path) -> Option<GzipIndex> {
 
 impl GzipIndex {
     /// Returns the offset of a record in the text.
-    pub(super) fn begin_of(&self, record: u64) -> Option<u64> {
+    pub(super) fn record_offset(&self, record: u64) -> Option<u64> {
         let mut page = Vec::new();
         let exists = record < self.rows.count;
         let first = exists.then(|| self.rows.page(&self.text.image, record, &mut page).ok());
         let position = usize::try_from(record - first.flatten()?).ok()?;
         let row = IndexRow::from_bytes(page.chunks_exact(self.rows.entry).nth(position)?);
-        row.check(self.text.size).ok().map(|()| row.begin)
+        row.check_bounds(self.text.size).ok().map(|()| row.begin)
     }
 }
 

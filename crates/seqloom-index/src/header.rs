@@ -9,12 +9,10 @@
 //! chunks    a hash for each 256 KiB of the indexed file
 //! ```
 
-use super::trouble::damaged;
+use super::errors::damaged_index;
 use seqloom_core::error::Fault;
 
-use seqloom_compression::Compression;
-use seqloom_compression::checksum::hash;
-use seqloom_compression::seekable::MAX_TEXT_BYTES;
+use seqloom_compression::{Compression, checksum::hash_64, seekable::MAX_TEXT_BYTES};
 use seqloom_core::number::{as_u64, u64_at};
 use seqloom_sequences::options::Format;
 
@@ -22,9 +20,9 @@ const INDEX_MAGIC: u64 = u64::from_le_bytes(*b"slindex\n");
 /// The version of the index format; an index of another version is rebuilt.
 const VERSION: u64 = 1;
 /// The number of 8-byte integers in the header.
-const HEAD_NUMBERS: usize = 22;
+const HEADER_INTEGERS: usize = 22;
 /// The size of the header in bytes.
-pub(crate) const HEAD_BYTES: usize = HEAD_NUMBERS * 8;
+pub(crate) const HEADER_BYTES: usize = HEADER_INTEGERS * 8;
 
 /// The header of an index file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,12 +63,12 @@ pub(crate) struct Section {
 }
 
 impl IndexHeader {
-    pub(crate) fn to_bytes(self) -> [u8; HEAD_BYTES] {
+    pub(crate) fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let numbers = [
             INDEX_MAGIC,
             VERSION,
             u64::from(self.format == Format::Fastq),
-            code_of(self.compression),
+            compression_code(self.compression),
             u64::from(self.has_sums),
             self.source.size,
             self.source.changed,
@@ -87,20 +85,20 @@ impl IndexHeader {
             self.chunks.size,
             self.chunks.hash,
         ];
-        let mut bytes = [0; HEAD_BYTES];
+        let mut bytes = [0; HEADER_BYTES];
         for (out, value) in bytes.chunks_exact_mut(8).zip(numbers) {
             out.copy_from_slice(&value.to_le_bytes());
         }
-        let checksum = hash(&bytes[..HEAD_BYTES - 8]);
-        bytes[HEAD_BYTES - 8..].copy_from_slice(&checksum.to_le_bytes());
+        let checksum = hash_64(&bytes[..HEADER_BYTES - 8]);
+        bytes[HEADER_BYTES - 8..].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
 
     /// Parses and checks the header of an index of `size` bytes.
     pub(crate) fn from_bytes(bytes: &[u8], size: u64) -> Result<Self, Fault> {
         let get = |position: usize| u64_at(bytes, position * 8);
-        let head = bytes.get(..HEAD_BYTES);
-        let hashed = head.and_then(|head| head.get(..HEAD_BYTES - 8));
+        let head = bytes.get(..HEADER_BYTES);
+        let hashed = head.and_then(|head| head.get(..HEADER_BYTES - 8));
         let Some(hashed) = hashed.filter(|_| get(0) == INDEX_MAGIC) else {
             return Err(Fault::of_file("is not an index of seqloom"));
         };
@@ -108,8 +106,8 @@ impl IndexHeader {
             let message = format!("is an index of version {}, expected {VERSION}", get(1));
             return Err(Fault::of_file(message));
         }
-        if get(HEAD_NUMBERS - 1) != hash(hashed) {
-            return Err(damaged("its head"));
+        if get(HEADER_INTEGERS - 1) != hash_64(hashed) {
+            return Err(damaged_index("its head"));
         }
         let part = |position| Section {
             at: get(position),
@@ -122,7 +120,7 @@ impl IndexHeader {
             } else {
                 Format::Fasta
             },
-            compression: compression_of(get(3)).ok_or_else(|| damaged("its head"))?,
+            compression: compression_from_code(get(3)).ok_or_else(|| damaged_index("its head"))?,
             has_sums: get(4) == 1,
             source: SourceStamp {
                 size: get(5),
@@ -137,25 +135,25 @@ impl IndexHeader {
             pieces: part(13),
             chunks: part(16),
         };
-        head.check(size).map(|()| head)
+        head.check_sections(size).map(|()| head)
     }
 
     /// Returns an error if a section is not within the index, or a size is too large.
-    fn check(&self, size: u64) -> Result<(), Fault> {
+    fn check_sections(&self, size: u64) -> Result<(), Fault> {
         let parts = [
             (
                 self.rows_at,
-                super::pages::size(self.records, super::row::ROW_BYTES),
+                super::pages::size_with_hashes(self.records, super::row::ROW_BYTES),
             ),
             (
                 self.names_at,
-                super::pages::size(self.records, super::names::NAME_BYTES),
+                super::pages::size_with_hashes(self.records, super::id_column::ID_ENTRY_BYTES),
             ),
             (self.pieces.at, Some(self.pieces.size)),
             (self.chunks.at, Some(self.chunks.size)),
         ];
         let fits = |(at, length): (u64, Option<u64>)| {
-            at >= as_u64(HEAD_BYTES)
+            at >= as_u64(HEADER_BYTES)
                 && length
                     .and_then(|length| at.checked_add(length))
                     .is_some_and(|end| end <= size)
@@ -163,11 +161,11 @@ impl IndexHeader {
         if self.text <= MAX_TEXT_BYTES && parts.into_iter().all(fits) {
             return Ok(());
         }
-        Err(damaged("a section is outside the file"))
+        Err(damaged_index("a section is outside the file"))
     }
 }
 
-fn code_of(compression: Compression) -> u64 {
+fn compression_code(compression: Compression) -> u64 {
     match compression {
         Compression::Bgzip => 1,
         Compression::Gzip => 2,
@@ -175,7 +173,7 @@ fn code_of(compression: Compression) -> u64 {
     }
 }
 
-fn compression_of(kind: u64) -> Option<Compression> {
+fn compression_from_code(kind: u64) -> Option<Compression> {
     Some(match kind {
         0 => Compression::None,
         1 => Compression::Bgzip,

@@ -8,20 +8,22 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::system::{copy_permissions, create_new, is_at, open_without_following, sync_folder};
+use crate::system::{
+    copy_permissions, create_new_file, is_file_at_path, open_nofollow, sync_folder,
+};
 
 /// Number of temporary file names that are searched for files of killed writers.
-const CHECKED_NAMES: usize = 8;
+const MAX_CHECKED_NAMES: usize = 8;
 
 /// A temporary file that replaces its target file on `commit`. If the object is dropped
 /// before `commit`, the temporary file is removed.
 #[derive(Debug)]
-pub struct PartFile {
+pub struct TemporaryFile {
     file: File,
     path: PathBuf,
 }
 
-impl PartFile {
+impl TemporaryFile {
     /// Creates and locks a temporary file in the folder of `target`. Removes temporary
     /// files of killed writers.
     ///
@@ -31,14 +33,14 @@ impl PartFile {
     pub fn create(target: &Path) -> io::Result<Self> {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let part = |number| target.with_file_name(format!(".{name}.seqloom{number}.part"));
-        (0..CHECKED_NAMES)
+        (0..MAX_CHECKED_NAMES)
             .map(part)
-            .for_each(|path| remove_abandoned(&path));
+            .for_each(|path| remove_if_abandoned(&path));
         // The new file gets the permissions of the target file only at the end; until
         // then, only its owner can read it.
         let is_private = target.exists();
         let mut parts = (0_usize..).map(part);
-        let first = parts.find_map(|path| create_at(path, is_private).transpose());
+        let first = parts.find_map(|path| create_named_file(path, is_private).transpose());
         first.unwrap_or_else(|| Err(io::ErrorKind::AlreadyExists.into()))
     }
 
@@ -70,9 +72,9 @@ impl PartFile {
     }
 }
 
-impl Drop for PartFile {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        if is_at(&self.path, &self.file) {
+        if is_file_at_path(&self.path, &self.file) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -80,8 +82,8 @@ impl Drop for PartFile {
 
 /// Creates a temporary file with this name, or returns `None` if another writer uses
 /// the name.
-fn create_at(path: PathBuf, is_private: bool) -> io::Result<Option<PartFile>> {
-    let file = match create_new(&path, is_private) {
+fn create_named_file(path: PathBuf, is_private: bool) -> io::Result<Option<TemporaryFile>> {
+    let file = match create_new_file(&path, is_private) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         created => created?,
     };
@@ -89,26 +91,26 @@ fn create_at(path: PathBuf, is_private: bool) -> io::Result<Option<PartFile>> {
     // file.
     let _ = file.lock();
     // Another writer may have removed the file before it was locked.
-    Ok(is_at(&path, &file).then_some(PartFile { file, path }))
+    Ok(is_file_at_path(&path, &file).then_some(TemporaryFile { file, path }))
 }
 
 /// Removes a temporary file that is not locked because its writer was killed.
-fn remove_abandoned(path: &Path) {
+fn remove_if_abandoned(path: &Path) {
     // Another user may have created a link, pipe or device with this name, which must
     // not be opened.
-    let Some(file) = open_without_following(path).ok().filter(is_file) else {
+    let Some(file) = open_nofollow(path).ok().filter(is_regular_file) else {
         return;
     };
     let is_free = match file.try_lock() {
         Ok(()) => true,
         Err(TryLockError::WouldBlock | TryLockError::Error(_)) => false,
     };
-    if is_free && is_at(path, &file) {
+    if is_free && is_file_at_path(path, &file) {
         let _ = fs::remove_file(path);
     }
 }
 
-fn is_file(file: &File) -> bool {
+fn is_regular_file(file: &File) -> bool {
     file.metadata().is_ok_and(|metadata| metadata.is_file())
 }
 
@@ -116,7 +118,7 @@ fn is_file(file: &File) -> bool {
 mod tests {
     use super::*;
 
-    fn folder(name: &str) -> PathBuf {
+    fn create_empty_folder(name: &str) -> PathBuf {
         let folder =
             std::env::temp_dir().join(format!("seqloom-part-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -124,7 +126,7 @@ mod tests {
         folder
     }
 
-    fn names(folder: &Path) -> Vec<String> {
+    fn file_names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
         let mut names: Vec<String> = entries
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -135,42 +137,42 @@ mod tests {
 
     #[test]
     fn the_next_writer_removes_files_of_killed_writers() {
-        let folder = folder("dead");
+        let folder = create_empty_folder("dead");
         fs::write(folder.join(".x.sli.seqloom0.part"), "half").unwrap();
         fs::write(folder.join(".x.sli.seqloom3.part"), "half").unwrap();
-        PartFile::create(&folder.join("x.sli"))
+        TemporaryFile::create(&folder.join("x.sli"))
             .unwrap()
             .commit(&folder.join("x.sli"))
             .unwrap();
-        assert_eq!(names(&folder), ["x.sli"]);
+        assert_eq!(file_names(&folder), ["x.sli"]);
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[cfg(unix)]
     #[test]
     fn a_link_with_the_name_of_a_temporary_file_is_not_followed() {
-        let folder = folder("link");
+        let folder = create_empty_folder("link");
         let (other, link) = (folder.join("other"), folder.join(".x.sli.seqloom0.part"));
         fs::write(&other, "of another").unwrap();
         let locked = File::open(&other).unwrap();
         std::os::unix::fs::symlink(&other, &link).unwrap();
-        remove_abandoned(&link);
+        remove_if_abandoned(&link);
         assert!(locked.try_lock().is_ok() && link.is_symlink());
         fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn the_temporary_file_of_an_active_writer_is_not_removed() {
-        let folder = folder("alive");
+        let folder = create_empty_folder("alive");
         let target = folder.join("x.sli");
         let (one, other) = (
-            PartFile::create(&target).unwrap(),
-            PartFile::create(&target).unwrap(),
+            TemporaryFile::create(&target).unwrap(),
+            TemporaryFile::create(&target).unwrap(),
         );
-        assert_eq!(names(&folder).len(), 2);
+        assert_eq!(file_names(&folder).len(), 2);
         one.commit(&target).unwrap();
         drop(other);
-        assert_eq!(names(&folder), ["x.sli"]);
+        assert_eq!(file_names(&folder), ["x.sli"]);
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -14,11 +14,11 @@ use std::path::Path;
 
 /// An identity that no file has, so two files are never considered the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
+pub(crate) struct FileId {
     pub(crate) size: u64,
 }
 
-impl Identity {
+impl FileId {
     pub(crate) fn new(_: &Metadata) -> Option<Self> {
         None
     }
@@ -31,16 +31,16 @@ impl Identity {
 
 /// Returns true, because on Windows an open file keeps its name until its writer
 /// renames it.
-pub(crate) fn is_at(path: &Path, _: &File) -> bool {
+pub(crate) fn is_file_at_path(path: &Path, _: &File) -> bool {
     path.exists()
 }
 
-pub(crate) fn create_new(path: &Path, _: bool) -> io::Result<File> {
+pub(crate) fn create_new_file(path: &Path, _: bool) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(true).create_new(true).open(path)
 }
 
-pub(crate) fn open_without_following(path: &Path) -> io::Result<File> {
+pub(crate) fn open_nofollow(path: &Path) -> io::Result<File> {
     if path.is_symlink() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -54,11 +54,11 @@ pub(crate) fn copy_permissions(_: &File, _: &Path) -> io::Result<()> {
 
 pub(crate) fn sync_folder(_: &Path) {}
 
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-pub(crate) fn standard_input() -> io::Result<File> {
+pub(crate) fn open_stdin() -> io::Result<File> {
     #[cfg(windows)]
     {
         use std::os::windows::io::AsHandle;

@@ -9,7 +9,7 @@ use super::*;
 /// Returns the folder with real sequencing reads. Prints a message if the folder does
 /// not exist.
 #[expect(clippy::print_stderr, reason = "a skipped test should print a message")]
-fn folder() -> Option<PathBuf> {
+fn real_file_folder() -> Option<PathBuf> {
     let reads = env::var_os("SEQLOOM_DATA").map(|root| Path::new(&root).join("fastx/reads"));
     let reads = reads.filter(|folder| folder.is_dir());
     if reads.is_none() {
@@ -20,7 +20,7 @@ fn folder() -> Option<PathBuf> {
 
 #[test]
 fn real_files_have_the_text_that_gzip_returns() {
-    let Some(folder) = folder() else {
+    let Some(folder) = real_file_folder() else {
         return;
     };
     for (name, kind) in [
@@ -39,9 +39,12 @@ fn real_files_have_the_text_that_gzip_returns() {
             .output()
             .unwrap();
         assert_eq!(
-            unpack(BufferedInput::open(&path).unwrap(), &threads(1))
-                .unwrap()
-                .0,
+            open_text(
+                BufferedInput::open(&path).unwrap(),
+                &options_with_threads(1)
+            )
+            .unwrap()
+            .0,
             kind,
             "{name}"
         );
@@ -50,8 +53,8 @@ fn real_files_have_the_text_that_gzip_returns() {
                 require_eof: false,
                 threads: count,
             };
-            let (reads, outcome) = drain(BufferedInput::open(&path).unwrap(), &options);
-            assert!(outcome.is_ok(), "{name}: {}", message(outcome));
+            let (reads, outcome) = read_all_text(BufferedInput::open(&path).unwrap(), &options);
+            assert!(outcome.is_ok(), "{name}: {}", error_message(outcome));
             assert!(reads == said.stdout, "{name}");
         }
     }

@@ -7,13 +7,10 @@ mod gzip_index;
 
 use std::path::Path;
 
-use seqloom_compression::input::BufferedInput;
-use seqloom_compression::parallel::{is_large, text_by_spans, text_from_snapshots};
-use seqloom_compression::{Compression, Text, UnpackOptions};
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result};
-use seqloom_sequences::options::ReaderOptions;
-use seqloom_sequences::reader::Reader;
+use seqloom_compression::parallel::{is_large_file, text_by_spans, text_from_snapshots};
+use seqloom_compression::{Compression, TextSource, UnpackOptions, input::BufferedInput};
+use seqloom_core::{Error, Result, error::Fault};
+use seqloom_sequences::{options::ReaderOptions, reader::Reader};
 
 use self::gzip_index::open_index;
 
@@ -23,7 +20,7 @@ use self::gzip_index::open_index;
 /// process has already read the whole file. In all other cases, one thread decompresses
 /// the gzip file.
 pub fn open_reader(path: &Path, options: &ReaderOptions) -> Result<Reader> {
-    match in_parallel(path, &options.unpacking()) {
+    match text_by_threads(path, &options.unpacking()) {
         Some(text) => Reader::of_text(path, (Compression::Gzip, text), options),
         None => Reader::open(path, options),
     }
@@ -31,17 +28,17 @@ pub fn open_reader(path: &Path, options: &ReaderOptions) -> Result<Reader> {
 
 /// Returns the text of a file that is large enough for several threads to decompress it
 /// faster than one thread.
-fn in_parallel(path: &Path, options: &UnpackOptions) -> Option<Box<dyn Text>> {
+fn text_by_threads(path: &Path, options: &UnpackOptions) -> Option<Box<dyn TextSource>> {
     let is_named = options.threads > 1 && path != Path::new("-");
-    (is_named && is_large(path)).then_some(())?;
+    (is_named && is_large_file(path)).then_some(())?;
     text_by_index(path, options).or_else(|| text_from_snapshots(path, options))
 }
 
 /// Opens a gzip file to read it from a record, with the index next to it. Returns an error if there is
 /// no index, or the file has changed since it was indexed.
-pub fn open_reader_at(path: &Path, options: &ReaderOptions, record: u64) -> Result<Reader> {
+pub fn open_reader_at_record(path: &Path, options: &ReaderOptions, record: u64) -> Result<Reader> {
     let found = open_index(path).and_then(|index| {
-        let begin = index.begin_of(record)?;
+        let begin = index.record_offset(record)?;
         text_by_spans(index.text, begin, None, options.unpacking())
     });
     let text = found.ok_or_else(|| {
@@ -53,7 +50,7 @@ pub fn open_reader_at(path: &Path, options: &ReaderOptions, record: u64) -> Resu
 
 /// Returns the text of a gzip file, decompressed by several threads with the index next to it.
 /// Returns `None` if there is no index or the file has changed since it was indexed.
-pub fn text_by_index(path: &Path, options: &UnpackOptions) -> Option<Box<dyn Text>> {
+pub fn text_by_index(path: &Path, options: &UnpackOptions) -> Option<Box<dyn TextSource>> {
     let index = open_index(path)?;
     let input = BufferedInput::open(path).ok()?;
     let text = text_by_spans(index.text, 0, Some(input), options.clone())?;

@@ -7,7 +7,7 @@ use std::thread;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::containers::every_file;
+use super::containers::compress_in_every_format;
 use super::*;
 
 /// Returns the number of threads of this process whose names begin with this prefix.
@@ -22,7 +22,7 @@ fn count_threads(name: &str) -> usize {
 /// Waits up to a minute until no thread has a name with this prefix, because threads of
 /// other tests may exist for a while. Returns false if a thread with this prefix still
 /// exists after a minute.
-pub(super) fn all_have_ended(name: &str) -> bool {
+pub(super) fn all_threads_have_ended(name: &str) -> bool {
     let start = Instant::now();
     while count_threads(name) > 0 {
         if start.elapsed() > Duration::from_secs(60) {
@@ -34,11 +34,14 @@ pub(super) fn all_have_ended(name: &str) -> bool {
 }
 
 #[test]
-fn another_thread_returns_the_same_text() {
+fn several_threads_return_the_same_text_as_one() {
     let text = random_bases(1_500_000);
-    for (kind, file) in every_file(&text) {
+    for (kind, file) in compress_in_every_format(&text) {
         for count in [2, 5] {
-            let (result, outcome) = drain(source(&file, 100_000), &threads(count));
+            let (result, outcome) = read_all_text(
+                input_with_small_reads(&file, 100_000),
+                &options_with_threads(count),
+            );
             assert!(outcome.is_ok(), "{kind}");
             assert!(result == text, "{kind}");
         }
@@ -46,37 +49,47 @@ fn another_thread_returns_the_same_text() {
 }
 
 #[test]
-fn a_fault_is_returned_after_the_text_and_the_thread_ends() {
+fn a_truncated_file_returns_its_text_before_the_error() {
     let text = random_bases(1_500_000);
-    let file = gzip(&text);
+    let file = gzip_bytes(&text);
     let truncated = &file[..file.len() - 9];
-    let (result, outcome) = drain(source(truncated, usize::MAX), &threads(2));
-    assert!(message(outcome).contains("is truncated: the file ends at byte"));
+    let (result, outcome) = read_all_text(
+        input_with_small_reads(truncated, usize::MAX),
+        &options_with_threads(2),
+    );
+    assert!(error_message(outcome).contains("is truncated: the file ends at byte"));
     assert!(text.starts_with(&result));
     assert!(result.len() > text.len() - 1000);
-    assert!(all_have_ended("seqloom-ahead"));
+    assert!(all_threads_have_ended("seqloom-ahead"));
 }
 
 #[test]
 fn dropping_a_reader_early_ends_its_thread() {
     let text = random_bases(1_500_000);
-    for (kind, file) in every_file(&text) {
-        let (_, mut unpacked) = unpack(source(&file, 10_000), &threads(3)).unwrap();
+    for (kind, file) in compress_in_every_format(&text) {
+        let (_, mut unpacked) = open_text(
+            input_with_small_reads(&file, 10_000),
+            &options_with_threads(3),
+        )
+        .unwrap();
         for _ in 0..3 {
-            let count = unpacked.fill().unwrap().len();
+            let count = unpacked.fill_buffer().unwrap().len();
             unpacked.consume(count);
         }
         drop(unpacked);
-        assert!(all_have_ended("seqloom-"), "{kind}");
+        assert!(all_threads_have_ended("seqloom-"), "{kind}");
     }
 }
 
 #[test]
 fn a_small_file_starts_no_thread() {
-    let (_, mut unpacked) =
-        unpack(source(&gzip(&random_bases(400_000)), 10_000), &threads(4)).unwrap();
+    let (_, mut unpacked) = open_text(
+        input_with_small_reads(&gzip_bytes(&random_bases(400_000)), 10_000),
+        &options_with_threads(4),
+    )
+    .unwrap();
     let mut size = 0;
-    while let count @ 1.. = unpacked.fill().unwrap().len() {
+    while let count @ 1.. = unpacked.fill_buffer().unwrap().len() {
         size += count;
         unpacked.consume(count);
     }
@@ -85,8 +98,8 @@ fn a_small_file_starts_no_thread() {
 
 #[test]
 fn a_read_error_is_returned_after_the_text_before_it() {
-    struct Failing(Cursor<Vec<u8>>);
-    impl Read for Failing {
+    struct FailingReader(Cursor<Vec<u8>>);
+    impl Read for FailingReader {
         fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
             match self.0.read(out)? {
                 0 => Err(io::Error::other("the disk is gone")),
@@ -95,31 +108,41 @@ fn a_read_error_is_returned_after_the_text_before_it() {
         }
     }
     let text = random_bases(1_200_000);
-    for (kind, file) in every_file(&text) {
+    for (kind, file) in compress_in_every_format(&text) {
         let half = file[..file.len() / 2].to_vec();
-        let input = BufferedInput::new(Box::new(Failing(Cursor::new(half))));
-        let (result, outcome) = drain(input, &threads(2));
-        assert!(message(outcome).contains("the disk is gone"), "{kind}");
+        let input = BufferedInput::new(Box::new(FailingReader(Cursor::new(half))));
+        let (result, outcome) = read_all_text(input, &options_with_threads(2));
+        assert!(
+            error_message(outcome).contains("the disk is gone"),
+            "{kind}"
+        );
         assert!(text.starts_with(&result), "{kind}");
     }
 }
 
 #[test]
-fn a_thread_that_reads_ahead_returns_the_same_plain_text() {
+fn a_thread_that_reads_ahead_returns_the_text_of_a_plain_file() {
     let text = random_bases(3_000_001);
     let path = std::env::temp_dir().join(format!("seqloom-{}-plain", std::process::id()));
     fs::write(&path, &text).unwrap();
     for count in [1, 2] {
-        let (result, outcome) = drain(BufferedInput::open(&path).unwrap(), &threads(count));
+        let (result, outcome) = read_all_text(
+            BufferedInput::open(&path).unwrap(),
+            &options_with_threads(count),
+        );
         assert!(outcome.is_ok() && result == text);
     }
-    let (_, mut begun) = unpack(BufferedInput::open(&path).unwrap(), &threads(2)).unwrap();
+    let (_, mut begun) = open_text(
+        BufferedInput::open(&path).unwrap(),
+        &options_with_threads(2),
+    )
+    .unwrap();
     for _ in 0..2 {
-        let count = begun.fill().unwrap().len();
+        let count = begun.fill_buffer().unwrap().len();
         begun.consume(count);
     }
     drop(begun);
-    assert!(all_have_ended("seqloom-ahead"));
+    assert!(all_threads_have_ended("seqloom-ahead"));
     fs::remove_file(&path).unwrap();
 }
 
@@ -127,25 +150,29 @@ fn a_thread_that_reads_ahead_returns_the_same_plain_text() {
 fn a_plain_file_that_grows_while_it_is_read_ahead_is_an_error() {
     let path = std::env::temp_dir().join(format!("seqloom-{}-grown", std::process::id()));
     fs::write(&path, random_bases(9_000_000)).unwrap();
-    let (_, mut text) = unpack(BufferedInput::open(&path).unwrap(), &threads(2)).unwrap();
-    let count = text.fill().unwrap().len();
+    let (_, mut text) = open_text(
+        BufferedInput::open(&path).unwrap(),
+        &options_with_threads(2),
+    )
+    .unwrap();
+    let count = text.fill_buffer().unwrap().len();
     text.consume(count);
     fs::write(&path, random_bases(9_000_001)).unwrap();
     let outcome = loop {
-        match text.fill().map(<[u8]>::len) {
+        match text.fill_buffer().map(<[u8]>::len) {
             Ok(0) => break Ok(()),
             Ok(count) => text.consume(count),
-            Err(trouble) => break Err(trouble),
+            Err(error) => break Err(error),
         }
     };
     fs::remove_file(&path).unwrap();
-    assert!(message(outcome).contains("changed while it was being read"));
+    assert!(error_message(outcome).contains("changed while it was being read"));
 }
 
 #[test]
-fn a_named_pipe_gives_the_same_text() {
+fn a_named_pipe_gives_the_same_text_as_a_file() {
     let text = random_bases(1_200_000);
-    for (kind, file) in every_file(&text) {
+    for (kind, file) in compress_in_every_format(&text) {
         let name = format!("seqloom-{}-{kind}-pipe", std::process::id());
         let path = std::env::temp_dir().join(name);
         let status = Command::new("mkfifo").arg(&path).status().unwrap();
@@ -156,7 +183,10 @@ fn a_named_pipe_gives_the_same_text() {
             file.chunks(70_000)
                 .for_each(|part| pipe.write_all(part).unwrap());
         });
-        let (result, outcome) = drain(BufferedInput::open(&path).unwrap(), &threads(2));
+        let (result, outcome) = read_all_text(
+            BufferedInput::open(&path).unwrap(),
+            &options_with_threads(2),
+        );
         assert!(outcome.is_ok() && result == text, "{kind}");
         writer.join().unwrap();
         fs::remove_file(&path).unwrap();
@@ -181,15 +211,19 @@ fn an_open_pipe_does_not_block_its_reader() {
         .write(true)
         .open(&path)
         .unwrap();
-    let file = gzip(&text);
+    let file = gzip_bytes(&text);
     let writer = thread::spawn(move || {
         pipe.write_all(&file[..file.len() - 4]).unwrap();
         pipe
     });
-    let (_, mut unpacked) = unpack(BufferedInput::open(&path).unwrap(), &threads(2)).unwrap();
+    let (_, mut unpacked) = open_text(
+        BufferedInput::open(&path).unwrap(),
+        &options_with_threads(2),
+    )
+    .unwrap();
     let mut result = Vec::new();
     while result.len() < 1_190_000 {
-        let piece = unpacked.fill().unwrap();
+        let piece = unpacked.fill_buffer().unwrap();
         let count = piece.len();
         result.extend_from_slice(piece);
         unpacked.consume(count);

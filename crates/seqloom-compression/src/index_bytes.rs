@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::disk::{Disk, try_resize};
+use crate::disk::{DiskFile, try_resize_buffer};
 use seqloom_core::number::as_u64;
 
 /// The bytes of an index.
@@ -12,7 +12,7 @@ pub enum IndexBytes {
     /// Bytes in memory.
     Memory(Arc<Vec<u8>>),
     /// Bytes in a file, which are read when needed.
-    File(Arc<Disk>),
+    File(Arc<DiskFile>),
 }
 
 /// Maximal size in bytes of an index that is read into memory.
@@ -21,16 +21,16 @@ const MAX_IN_MEMORY_BYTES: u64 = 64 << 20;
 impl IndexBytes {
     /// Creates the index bytes from an open file. A small file is read into memory at
     /// once.
-    pub fn of(disk: Disk) -> io::Result<Self> {
+    pub fn from_file(disk: DiskFile) -> io::Result<Self> {
         if disk.size() > MAX_IN_MEMORY_BYTES {
             return Ok(Self::File(Arc::new(disk)));
         }
         let mut bytes = Vec::new();
-        try_resize(
+        try_resize_buffer(
             &mut bytes,
             usize::try_from(disk.size()).unwrap_or(usize::MAX),
         )?;
-        disk.read(0, &mut bytes)?;
+        disk.read_at(0, &mut bytes)?;
         Ok(Self::Memory(Arc::new(bytes)))
     }
 
@@ -54,9 +54,9 @@ impl IndexBytes {
     }
 
     /// Fills `out` with the bytes from offset `at`.
-    pub fn read(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
+    pub fn read_at(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
         match self {
-            Self::File(disk) => disk.read(at, out),
+            Self::File(disk) => disk.read_at(at, out),
             Self::Memory(_) => {
                 let bytes = self.slice(at, out.len());
                 out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);

@@ -2,10 +2,9 @@
 
 use seqloom_core::error::Fault;
 
-use super::codes::{Code, LOOKUP_BITS};
-use crate::input::BufferedInput;
-use crate::streams::{trailing_data, truncated};
-use crate::text::Trouble;
+use super::codes::{HuffmanCode, LOOKUP_BITS};
+use crate::streams::{trailing_data, truncated_file};
+use crate::{input::BufferedInput, text::ReadError};
 use seqloom_core::number::as_u64;
 
 /// Maximal length of a Huffman code in bits.
@@ -45,22 +44,22 @@ impl BitReader {
     }
 
     /// Skips the remaining bits of the current byte.
-    pub(super) fn align(&mut self) {
-        self.drop(self.count % 8);
+    pub(super) fn align_to_byte(&mut self) {
+        self.skip_bits(self.count % 8);
     }
 
     /// Returns true at the end of the file.
-    pub(super) fn at_end(&mut self) -> Result<bool, Trouble> {
+    pub(super) fn at_end(&mut self) -> Result<bool, ReadError> {
         self.refill()?;
         Ok(self.count == 0)
     }
 
     /// Returns an error unless the rest of the file consists of zeros.
-    pub(super) fn rest_is_zero(&mut self) -> Result<(), Trouble> {
+    pub(super) fn check_rest_is_zero(&mut self) -> Result<(), ReadError> {
         while !self.at_end()? {
             let at = self.position() / 8;
-            if self.number(8)? != 0 {
-                return Err(Trouble::Damage(trailing_data("gzip", at)));
+            if self.read_bits(8)? != 0 {
+                return Err(ReadError::Damage(trailing_data("gzip", at)));
             }
         }
         Ok(())
@@ -68,27 +67,27 @@ impl BitReader {
 
     /// Returns the next bits as a number; the first bit becomes the lowest bit. At most
     /// 48 bits can be requested.
-    pub(super) fn number(&mut self, bits: u32) -> Result<u64, Trouble> {
+    pub(super) fn read_bits(&mut self, bits: u32) -> Result<u64, ReadError> {
         if self.count < bits {
             self.refill()?;
         }
         if self.count < bits {
-            return Err(self.truncated());
+            return Err(self.truncated_file());
         }
         let number = self.next & ((1 << bits) - 1);
-        self.drop(bits);
+        self.skip_bits(bits);
         Ok(number)
     }
 
     /// Returns the next bits as a `usize`.
-    pub(super) fn size(&mut self, bits: u32) -> Result<usize, Trouble> {
-        self.number(bits)
+    pub(super) fn read_usize(&mut self, bits: u32) -> Result<usize, ReadError> {
+        self.read_bits(bits)
             .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
     }
 
     /// Returns the next symbol that is encoded with this Huffman code.
     #[inline]
-    pub(super) fn symbol(&mut self, code: &Code) -> Result<u16, Trouble> {
+    pub(super) fn read_symbol(&mut self, code: &HuffmanCode) -> Result<u16, ReadError> {
         if self.count < MAX_CODE_BITS {
             self.refill()?;
         }
@@ -96,23 +95,25 @@ impl BitReader {
         let lookup = code.lookup.get(position);
         let (mut symbol, mut size) = lookup.copied().unwrap_or_default();
         if size == 0 {
-            (symbol, size) = code.find(self.next).ok_or_else(|| self.unknown())?;
+            (symbol, size) = code
+                .find_symbol(self.next)
+                .ok_or_else(|| self.unknown_code())?;
         }
         if u32::from(size) > self.count {
-            return Err(self.truncated());
+            return Err(self.truncated_file());
         }
-        self.drop(u32::from(size));
+        self.skip_bits(u32::from(size));
         Ok(symbol)
     }
 
-    fn drop(&mut self, bits: u32) {
+    fn skip_bits(&mut self, bits: u32) {
         self.next >>= bits;
         self.count -= bits;
     }
 
     /// Loads as many whole bytes as fit: at least 56 bits, unless the file ends.
     #[inline]
-    fn refill(&mut self) -> Result<(), Trouble> {
+    fn refill(&mut self) -> Result<(), ReadError> {
         let rest = self.buffer.get(self.at..);
         if let Some(bytes) = rest.and_then(<[u8]>::first_chunk::<8>) {
             self.next |= u64::from_le_bytes(*bytes) << self.count;
@@ -127,9 +128,9 @@ impl BitReader {
     }
 
     #[cold]
-    fn refill_slowly(&mut self) -> Result<(), Trouble> {
+    fn refill_slowly(&mut self) -> Result<(), ReadError> {
         if self.buffer.len() - self.at < 8 {
-            self.load()?;
+            self.load_bytes()?;
         }
         let rest = self.buffer.iter().skip(self.at);
         for byte in rest.take((63 - self.count) as usize / 8) {
@@ -140,27 +141,27 @@ impl BitReader {
         Ok(())
     }
 
-    fn load(&mut self) -> Result<(), Trouble> {
+    fn load_bytes(&mut self) -> Result<(), ReadError> {
         self.buffer.drain(..self.at);
         self.start += as_u64(self.at);
         self.at = 0;
-        let waiting = self.input.fill(BIT_BUFFER_BYTES)?;
+        let waiting = self.input.fill_to(BIT_BUFFER_BYTES)?;
         self.buffer.extend_from_slice(waiting);
         let count = waiting.len();
         self.input.consume(count);
         Ok(())
     }
 
-    fn truncated(&self) -> Trouble {
-        Trouble::Damage(truncated("gzip", "member", self.input.size_so_far()))
+    fn truncated_file(&self) -> ReadError {
+        ReadError::Damage(truncated_file("gzip", "member", self.input.bytes_read()))
     }
 
-    fn unknown(&self) -> Trouble {
+    fn unknown_code(&self) -> ReadError {
         if self.count < MAX_CODE_BITS {
-            return self.truncated();
+            return self.truncated_file();
         }
         let at = self.position() / 8;
-        Trouble::Damage(Fault::in_compressed_data(
+        ReadError::Damage(Fault::in_compressed_data(
             at,
             format!("the gzip data is damaged near byte {at} of the file: an invalid symbol"),
         ))
