@@ -76,10 +76,10 @@ DIFFERENTIABLE_OPERATIONS, OTHER_OPERATIONS = (
     _WORD_PATTERN.findall(_OTHER_OPERATION_NAMES),
 )
 ARRAY_API_TEST_NAMES = (
-    "test_two_arrays_broadcast_and_promote",
-    "test_sums_over_axes_have_the_standards_shape_and_type",
-    "test_indexing_selects_what_numpy_selects",
-    "test_joining_promotes",
+    "test_binary_functions_broadcast_shapes_and_promote_dtypes",
+    "test_reductions_have_the_shape_and_dtype_of_the_array_api",
+    "test_indexing_selects_the_same_elements_as_numpy",
+    "test_concat_and_stack_promote_the_dtypes_of_arrays",
 )
 NETWORK_OPERATIONS = ("MLP", "convolution", "batch_norm", "attention", "cross_entropy")
 # JAX compiles each operation, which is slow, so JAX runs only every second test.
@@ -137,14 +137,14 @@ def choose_tests(device: str, *, is_tiny: bool) -> dict[str, Any]:
     files = dict.fromkeys((*FIRST_TEST_FILES, *cuda, *last))
     torch, jax = f"torch:{device}", f"jax:{device}"
     operations = (*DIFFERENTIABLE_OPERATIONS, *OTHER_OPERATIONS)
-    values = "test_computes_and_differentiates_as_torch"
+    values = "test_values_and_gradients_of_operations_agree_with_torch"
     gradients = "test_gradients_of_operations_equal_central_differences"
     groups = [
         [f"{values}[{torch}-{name}]" for name in operations],
         [f"{values}[{jax}-{name}]" for name in operations[::JAX_TEST_INTERVAL]],
         [f"{gradients}[{torch}-{name}]" for name in DIFFERENTIABLE_OPERATIONS],
         [
-            f"test_hessian_vector_products_are_torchs[{library}-{network}]"
+            f"test_hessian_vector_products_agree_with_torch[{library}-{network}]"
             for network in NETWORK_OPERATIONS
             for library in (torch, jax)
         ],
