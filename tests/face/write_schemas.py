@@ -28,6 +28,7 @@ from seqloom.models import (
     Multilabel,
     Regress,
     SequenceCNNConfig,
+    SequenceLinearConfig,
 )
 from seqloom.models._esm2_lora import ESM2LoRAConfig
 from seqloom.models._head import HeadConfig
@@ -40,6 +41,7 @@ SCHEMA_FOLDER = Path(__file__).parents[2] / "docs/reference/schemas"
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MODEL_SETTINGS = [
     SequenceCNNConfig,
+    SequenceLinearConfig,
     GenotypeMLPConfig,
     HeadConfig,
     ESM2Config,

@@ -19,13 +19,13 @@ def test_a_given_number_of_epochs_is_trained_in_one_round():
     assert ends_of_rounds(7, make_history(7)) == [7]
 
 
-def test_a_training_round_that_lowers_the_loss_is_followed_by_one_twice_as_long():
-    assert ends_of_rounds(None, make_history(20)) == [20, 60]
-    assert ends_of_rounds(None, make_history(60)) == [20, 60, 140]
+def test_a_training_round_that_lowers_the_loss_is_followed_by_as_many_epochs():
+    assert ends_of_rounds(None, make_history(20)) == [20, 40]
+    assert ends_of_rounds(None, make_history(40)) == [20, 40, 80]
 
 
-def test_training_has_at_most_three_rounds_of_epochs():
-    assert ends_of_rounds(None, make_history(140)) == [20, 60, 140]
+def test_training_has_at_most_four_rounds_of_epochs():
+    assert ends_of_rounds(None, make_history(160)) == [20, 40, 80, 160]
 
 
 def test_a_training_round_whose_best_epoch_was_early_is_the_last():
@@ -34,8 +34,13 @@ def test_a_training_round_whose_best_epoch_was_early_is_the_last():
 
 
 def test_a_training_round_that_lowers_the_loss_by_under_1_percent_is_the_last():
-    rows = make_history(20) + [{"valid_loss": 0.499}] * 40
-    assert ends_of_rounds(None, rows) == [20, 60]
+    rows = make_history(20) + [{"valid_loss": 0.5}] * 19 + [{"valid_loss": 0.499}]
+    assert ends_of_rounds(None, rows) == [20, 40]
+
+
+def test_a_later_training_round_whose_best_epoch_was_early_is_the_last():
+    rows = make_history(25, last=0.3) + [{"valid_loss": 0.4}] * 15
+    assert ends_of_rounds(None, rows) == [20, 40]
 
 
 def test_training_without_a_validation_set_has_one_round():
@@ -89,7 +94,7 @@ def whole(slow):
 
 def test_a_run_that_still_improves_continues_and_reports_the_extension(whole):
     run, heard = whole
-    assert heard[0] == 60
+    assert heard[0] == 40
     assert len(run.history) == heard[-1]
     rates = [row["lr"] for row in run.history]
     assert rates[20] > 10 * rates[19]  # the learning rate rises again

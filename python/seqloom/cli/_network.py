@@ -1,6 +1,6 @@
 """Choose the network of `seqloom train`, its encoder and its augmentation."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,6 +25,8 @@ class NetworkOptions:
     """Architecture of the network; by default it depends on the data.
 
     Args:
+        network: standard for one network that suits the data. auto selects the best of two
+            networks, linear models and their ensembles on the validation set.
         width: Number of features of each convolution, or of each hidden layer for a .bed;
             pass one number for each layer.
         kernel_size: Length of the convolution kernels in residues, an odd number.
@@ -38,6 +40,7 @@ class NetworkOptions:
             output of all networks.
     """
 
+    network: Literal["standard", "auto"] = "standard"
     width: Annotated[
         tuple[Count, ...], Parameter(consume_multiple=1, show_default=False)
     ] = ()
@@ -51,7 +54,16 @@ class NetworkOptions:
 
 
 def check_network(options: NetworkOptions, kind: Kind) -> None:
-    """Raise if adapter options contradict each other, or FILES are not sequences."""
+    """Raise if network options contradict each other, or FILES are not sequences."""
+    if options.network == "auto":
+        names = ("width", "kernel_size", "dropout", "finetune", "model", "rank", "members")
+        given, default = asdict(options), asdict(NetworkOptions())
+        for name in names:
+            if given[name] != default[name]:
+                raise ArgumentError(
+                    f"--network auto and --{name.replace('_', '-')} exclude each other, "
+                    "because auto chooses the settings of the networks"
+                )
     given = {"--model": options.model is not None, "--rank": options.rank is not None}
     names = [name for name, is_given in given.items() if is_given]
     if options.finetune is None and names:
@@ -71,8 +83,10 @@ def check_network(options: NetworkOptions, kind: Kind) -> None:
 
 def select_network(
     options: NetworkOptions, kind: Kind, train: Dataset, *others: Dataset
-) -> Config:
+) -> Config | str:
     """Choose a network or an ensemble for the training records, and apply the options."""
+    if options.network == "auto":
+        return options.network
     config = _select_member(options, kind, train, *others)
     return config if options.members == 1 else EnsembleConfig.of(config, options.members)
 

@@ -27,6 +27,8 @@ METRIC_TITLES = {"mcc": "MCC", "auroc": "AUROC", "auprc": "AUPRC", "rmse": "RMSE
 
 def show_run(console: Console, run: "Run") -> None:
     """Print the metrics of the best epoch, and the paths of the model and report."""
+    from seqloom.models._ensemble import describe_network
+
     parts = {"validation": run.valid, "test": run.test}
     judged = {name: part.metrics for name, part in parts.items() if part is not None}
     for confusion in run.report.confusions[:1]:
@@ -34,12 +36,30 @@ def show_run(console: Console, run: "Run") -> None:
     if judged:
         names = {"task": run.trained.task.name, "noun": record_noun(run)}
         show_metrics(console, judged, **names)
+    _show_candidates(console, run)
     _show_baselines(console, run, {it: part for it, part in parts.items() if part})
     chosen = "the lowest validation loss" if run.valid is not None else "the last epoch"
-    console.print(f"kept   epoch {run.best_epoch} of {len(run.history)}, {chosen}")
+    kept = f"kept   epoch {run.best_epoch} of {len(run.history)}, {chosen}"
+    if run.candidates:
+        size = f"{run.model.number_of_parameters:,} parameters"
+        kept = f"kept   {describe_network(run.model)}, {size}, {chosen}"
+    console.print(kept)
     if run.folder is not None:
         console.print(f"model  {run.folder}")
         console.print(f"report {run.folder / 'report.html'}")
+
+
+def _show_candidates(console: Console, run: "Run") -> None:
+    """Print the models that ``--network auto`` compared, the best first."""
+    if not run.candidates:
+        return
+    titles = ("parameters", "best epoch", "validation loss", "kept")
+    table = start_table("candidate", *titles)
+    for it in sorted(run.candidates, key=lambda it: it.valid_loss):
+        epoch = "-" if it.best_epoch is None else f"{it.best_epoch}"
+        mark = "yes" if it.is_selected else ""
+        table.add_row(it.name, f"{it.parameters:,}", epoch, f"{it.valid_loss:.4f}", mark)
+    console.print(table)
 
 
 def _show_baselines(console: Console, run: "Run", parts: dict[str, "Part"]) -> None:
@@ -135,6 +155,7 @@ def run_results(run: "Run") -> dict[str, Any]:
         "epochs": len(run.history),
         "best_epoch": run.best_epoch,
         **{name: part.metrics for name, part in parts.items() if part is not None},
+        "candidates": [it.to_dict() for it in run.candidates],
         "baselines": [it.to_dict() for it in run.baselines],
     }
 

@@ -262,7 +262,7 @@ def _train_run(
     warnings: Console,
     part: DataPart,
     *,
-    choose_network: Callable[..., Config],
+    choose_network: Callable[..., Config | str],
     test: Dataset | None,
     **settings: Any,
 ) -> Run:

@@ -1,6 +1,7 @@
 """Ensemble: a network that averages the outputs of several networks."""
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from seqloom._config import convert_fields
@@ -203,3 +204,15 @@ class Ensemble(Module):
 def mean_of(values: list[Any]) -> Any:
     """Return the mean of tensors of one shape; a single tensor is returned unchanged."""
     return values[0] if len(values) == 1 else sum(values[1:], values[0]) / len(values)
+
+
+def describe_network(model: Module) -> str:
+    """Return the name of a network; of an ensemble, the names of the members."""
+    if not isinstance(model, Ensemble):
+        return type(getattr(model, "module", model)).__name__
+    counts = [
+        (name, len(list(group)))
+        for name, group in groupby(describe_network(it) for it in model.members)
+    ]
+    names = [f"{count} {name}" if count > 1 else name for name, count in counts]
+    return f"ensemble of {' and '.join(names)}"

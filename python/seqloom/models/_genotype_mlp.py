@@ -224,6 +224,17 @@ class GenotypeLinear(Module):
             self.covariates = _make_weight(features, config.covariates, is_zero=is_zero)
         self.bias = Param((features,), Fill(0.0))
 
+    def assign(self, weights: Any, bias: Any) -> None:
+        """Set the weights ``(feature, variant + covariate)`` of unscaled inputs."""
+        variants = self.genotypes.shape[1]
+        for param, columns in (
+            (self.genotypes, weights[:, :variants]),
+            (self.covariates, weights[:, variants:]),
+        ):
+            if param is not None:
+                param.assign(columns / _find_weight_scale(columns.shape[1]))
+        self.bias.assign(bias)
+
     def __call__(self, x: Tensor) -> Tensor:
         """Map ``(batch, variant + covariate)`` to ``(batch, feature)``."""
         variants = self.genotypes.shape[1]

@@ -6,6 +6,7 @@ from seqloom.train._evaluation import Part
 from seqloom.train._fit import fit
 from seqloom.train._progress import Plan, Progress, Step
 from seqloom.train._run import Run
+from seqloom.train._selection import Candidate
 from seqloom.train._trackers import MLflow, TensorBoard, Tracker, WandB
 from seqloom.train._values import (
     Batches,
@@ -19,6 +20,7 @@ from seqloom.train._values import (
 __all__ = [
     "Baseline",
     "Batches",
+    "Candidate",
     "Comparison",
     "Computation",
     "Epochs",

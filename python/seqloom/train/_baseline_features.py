@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from seqloom.data._encoder import encoder_input_type
 from seqloom.data._parts import has_letters
 from seqloom.encode import Kmer, OneHot
 from seqloom.encode._letters import ALPHABETS
+from seqloom.models import GenotypeMLPConfig, SequenceLinearConfig
 from seqloom.models._examples import count_positions, to_float32
+from seqloom.nn import Module
+from seqloom.tensor import Backend
 from seqloom.train._linear import Floats
 from seqloom.train._parts import Parts
 
@@ -26,6 +30,8 @@ _BATCH_VALUES = 1 << 23
 
 Rows = NDArray[np.int64]
 Reader = Callable[[Any, Rows], Floats]
+# (weights, biases, backend) -> network with the outputs of the linear model
+NetworkMaker = Callable[[Floats, Floats, Backend], Module]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,19 @@ class RecordFeatures:
     is_scaled: bool = True  # if True, divide each feature by its standard deviation
     has_lasso: bool = False  # if True, also fit a lasso
     columns: Rows | None = None  # selected features; None for all
+    network: NetworkMaker | None = None
+
+    def make_network(
+        self, weights: Floats, bias: Floats, backend: Backend
+    ) -> Module | None:
+        """Return a network that computes the linear model; None if there is none."""
+        if self.network is None:
+            return None
+        if self.columns is not None:
+            full = np.zeros((self.count, weights.shape[1]))
+            full[self.columns] = weights
+            weights = full
+        return self.network(weights, bias, backend)
 
     def __call__(self, part: Any, rows: Rows) -> Floats:
         """Read the features of some records, in batches that limit the memory."""
@@ -82,7 +101,7 @@ def list_features(parts: Parts) -> Iterator[RecordFeatures]:
     alphabet = getattr(train.encoder, "alphabet", None)
     is_genotypes = encoder_input_type(train.encoder) == GenotypeEncoder.encodes
     if has_letters(train) and alphabet is not None:
-        yield from _list_sequence_features(alphabet, lengths)
+        yield from _list_sequence_features(train.encoder, lengths)
     elif len(lengths) == 1 and "inputs" in train.batch(np.arange(1)):
         count = read_inputs(train, np.arange(1)).shape[1]
         if is_genotypes:
@@ -93,15 +112,17 @@ def list_features(parts: Parts) -> Iterator[RecordFeatures]:
                 count=count,
                 is_scaled=False,
                 has_lasso=True,
+                network=partial(_make_genotype_network, train=train),
             )
         elif count <= _MAX_FEATURES:
             yield RecordFeatures(name="inputs", read=read_inputs, count=count)
 
 
 def _list_sequence_features(
-    alphabet: str, lengths: NDArray[np.int64]
+    network_encoder: Any, lengths: NDArray[np.int64]
 ) -> Iterator[RecordFeatures]:
     """Yield composition, k-mer counts and, if all lengths are equal, one-hot residues."""
+    alphabet = network_encoder.alphabet
     # Residues that the network's encoder accepts must not be errors here.
     rules: dict[str, Any] = {"symbols": "zeros"} if alphabet in ALPHABETS else {}
     if alphabet == "protein":
@@ -110,10 +131,19 @@ def _list_sequence_features(
         rules["rna_as_dna"] = True
     size = len(Kmer(1, alphabet, counts=True, **rules).letters)
     longest = max(1, int(np.log(_MAX_KMERS) / np.log(size)))
+    is_one_hot = (
+        isinstance(network_encoder, OneHot)
+        and network_encoder.channels == "first"
+        and network_encoder.width == size
+    )
     for k in sorted({1, longest}):
         encoder = Kmer(k, alphabet, counts=True, **rules)
-        name = "composition" if k == 1 else f"{k}-mer counts"
-        yield RecordFeatures(name=name, read=_frequency_reader(encoder), count=size**k + 1)
+        yield RecordFeatures(
+            name="composition" if k == 1 else f"{k}-mer counts",
+            read=_frequency_reader(encoder),
+            count=size**k + 1,
+            network=partial(_make_sequence_network, k=k) if is_one_hot else None,
+        )
     if len(lengths) == 1 and size * int(lengths[0]) <= _MAX_FEATURES:
         encoder = OneHot(alphabet, unknown="zeros", **rules)
         yield RecordFeatures(
@@ -121,7 +151,44 @@ def _list_sequence_features(
             read=lambda part, rows: read_inputs(_encode(part, encoder), rows),
             count=size * int(lengths[0]),
             is_scaled=False,
+            network=(
+                partial(_make_sequence_network, length=int(lengths[0]))
+                if is_one_hot
+                else None
+            ),
         )
+
+
+def _make_sequence_network(
+    weights: Floats,
+    bias: Floats,
+    backend: Backend,
+    *,
+    length: int | None = None,
+    k: int | None = None,
+) -> Module:
+    """Return the network of a linear model of one-hot residues or k-mer frequencies."""
+    count, outputs = weights.shape
+    if k is not None:
+        # The network multiplies frequencies by the number of k-mers; the last feature is
+        # the log length.
+        channels = round((count - 1) ** (1 / k))
+        weights = weights / np.array([count - 1] * (count - 1) + [1])[:, None]
+    else:
+        channels = count // (length or 1)
+    config = SequenceLinearConfig(channels, outputs, length=length, k=k)
+    model = config.init(backend)
+    return model.load_record({"weight": weights.T, "bias": bias})
+
+
+def _make_genotype_network(
+    weights: Floats, bias: Floats, backend: Backend, *, train: Any
+) -> Module:
+    """Return the network of a linear model of genotypes and covariates."""
+    config = replace(GenotypeMLPConfig.for_data(train), hidden=())
+    model: Any = config.init(backend)
+    model.linear.assign(weights.T, bias)
+    return model
 
 
 def _encode(part: Any, encoder: Any) -> Any:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.models import Classify, Multilabel, Regress, Task
+from seqloom.models._ensemble import describe_network
 from seqloom.nn import Module
+from seqloom.tensor import Backend
 from seqloom.train._baseline_features import RecordFeatures, Rows, list_features
 from seqloom.train._evaluation import Part
 from seqloom.train._job import FitJob
@@ -138,16 +140,23 @@ class Baseline:
         }
 
 
-def fit_baselines(job: FitJob, evaluated: dict[str, Part]) -> tuple[Baseline, ...]:
-    """Fit baselines on the training set, and compare them with the evaluated network."""
+def fit_baselines(job: FitJob) -> "tuple[FittedBaseline, ...]":
+    """Fit simple models on the training set of a built-in task."""
     task, parts = job.trained.task, job.parts
     is_loader = any(isinstance(it, LoaderBatches) for _, it in parts.list_named())
-    is_on = job.settings.objective.baselines and evaluated
-    if type(task) not in _LINK_BY_TASK or is_loader or not is_on:
+    if type(task) not in _LINK_BY_TASK or is_loader:
         return ()
-    sets: dict[str, Any] = {"validation": parts.valid, "test": parts.test}
+    return tuple(_fit_all(task, parts))
+
+
+def compare_baselines(
+    job: FitJob, models: "tuple[FittedBaseline, ...]", evaluated: dict[str, Part]
+) -> tuple[Baseline, ...]:
+    """Compare fitted baselines with the evaluated network."""
+    task = job.trained.task
+    sets: dict[str, Any] = {"validation": job.parts.valid, "test": job.parts.test}
     baselines = list[Baseline]()
-    for fitted in _fit_all(task, parts):
+    for fitted in models if evaluated else ():
         metrics, comparisons = dict[str, dict[str, float]](), dict[str, Comparison]()
         for title, part in evaluated.items():
             outputs = fitted.score(sets[title])
@@ -167,15 +176,24 @@ def fit_baselines(job: FitJob, evaluated: dict[str, Part]) -> tuple[Baseline, ..
 
 
 @dataclass(frozen=True, slots=True)
-class _Fitted:
+class FittedBaseline:
     """A fitted baseline: ``score(dataset)`` returns outputs ``(records, outputs)``."""
 
     name: str
     records: int
     score: Callable[[Any], Floats]
+    features: RecordFeatures | None = None
+    weights: Floats | None = None  # of the features as they are read
+    bias: Floats | None = None
+
+    def to_network(self, backend: Backend) -> Module | None:
+        """Return a network that computes the same outputs; None if there is none."""
+        if self.features is None or self.weights is None or self.bias is None:
+            return None
+        return self.features.make_network(self.weights, self.bias, backend)
 
 
-def _fit_all(task: Task, parts: Parts) -> Iterator[_Fitted]:
+def _fit_all(task: Task, parts: Parts) -> Iterator[FittedBaseline]:
     """Fit the constant prediction, and a linear model of each kind of features."""
     train: Any = parts.train
     targets = _targets(task, np.asarray(train.labels))
@@ -194,7 +212,7 @@ def _fit_all(task: Task, parts: Parts) -> Iterator[_Fitted]:
             yield samples.finish(f"lasso, {chosen.name}", model)
 
 
-def _fit_constant(task: Task, targets: Floats) -> _Fitted:
+def _fit_constant(task: Task, targets: Floats) -> FittedBaseline:
     """Return a model that predicts the class frequencies or the mean for each record."""
     means, name = targets.mean(axis=0), "mean"
     if not isinstance(task, Regress):
@@ -205,7 +223,7 @@ def _fit_constant(task: Task, targets: Floats) -> _Fitted:
         outputs = np.log(means)
     elif isinstance(task, Multilabel):
         name, outputs = "frequency of each label", np.log(means / (1 - means))
-    return _Fitted(name, len(targets), lambda part: np.tile(outputs, (len(part), 1)))
+    return FittedBaseline(name, len(targets), lambda part: np.tile(outputs, (len(part), 1)))
 
 
 def _targets(task: Task, labels: NDArray[Any]) -> Floats:
@@ -252,7 +270,7 @@ class _Samples:
         )
         return cls(features, mean, deviation, *samples)
 
-    def finish(self, name: str, model: LinearModel) -> _Fitted:
+    def finish(self, name: str, model: LinearModel) -> FittedBaseline:
         """Return a fitted model with the function that computes its outputs."""
 
         def score(part: Any) -> Floats:
@@ -264,7 +282,9 @@ class _Samples:
                 ]
             )
 
-        return _Fitted(name, len(self.train.x), score)
+        weights = model.weights / self.deviation[:, None]
+        bias = model.bias - self.mean @ weights
+        return FittedBaseline(name, len(self.train.x), score, self.features, weights, bias)
 
 
 def _answers(task: Task, part: Any, rows: Rows) -> tuple[Floats, Floats]:
@@ -314,7 +334,8 @@ class Ranking:
         if not baselines:
             return None
         title = "test" if "test" in evaluated else "validation"
-        return cls(type(model).__name__, title, evaluated[title].metrics, baselines)
+        name = describe_network(model)
+        return cls(name, title, evaluated[title].metrics, baselines)
 
     @property
     def best(self) -> Baseline:
@@ -331,12 +352,14 @@ class Ranking:
         """Sentence about the comparison with the best baseline, without its full stop."""
         found = self.against_best
         difference = abs(found.network - found.baseline)
+        is_ensemble = self.network.startswith("ensemble")
+        subject = f"the {self.network}" if is_ensemble else self.network
         verdict, amount = "is not shown to be better than", ""
         if found.is_better or found.is_worse:
             verdict = f"is {'better' if found.is_better else 'worse'} than"
             amount = f" by {difference:.3f}"
         return (
-            f"on the {self.set_name} set, {self.network} {verdict} the best baseline "
+            f"on the {self.set_name} set, {subject} {verdict} the best baseline "
             f"({self.best.name}){amount}: {found.metric} {found.network:.3f} against "
             f"{found.baseline:.3f}, p {_format_p(found.p, '= ')}"
         )

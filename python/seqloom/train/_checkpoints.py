@@ -78,13 +78,22 @@ class RunState:
         """The number of finished epochs."""
         return len(self.history)
 
-    def end_epoch(self, row: dict[str, Any], *, is_best: bool) -> None:
+    def end_epoch(
+        self, row: dict[str, Any], *, is_best: bool, improved: tuple[str, ...] = ()
+    ) -> None:
         """Add an epoch to the history, and store the weights of the best epoch so far."""
+        # If members of an ensemble are candidates, `improved` has the path prefixes of
+        # members that are better than in all earlier epochs.
         self.history.append(row)
         self.steps, self.lr, self.seconds = [], 0.0, 0.0
         if is_best:
-            self.best_epoch, self.best = self.epoch, self.averaged.to_record()
-            self.best_step = self.optimizer.step_count
+            self.best_epoch, self.best_step = self.epoch, self.optimizer.step_count
+        if improved:
+            newest = self.averaged.to_record()
+            kept = {it: newest[it] for it in newest if it.startswith(improved)}
+            self.best = Record({**self.best, **kept})
+        elif is_best:
+            self.best = self.averaged.to_record()
 
     @property
     def averaged(self) -> Module:

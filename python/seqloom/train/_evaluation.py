@@ -24,7 +24,7 @@ from seqloom.infer._forward import label_name
 from seqloom.infer._loop import run_model
 from seqloom.infer._predict import measure, score
 from seqloom.infer._scores import unrounded_scores_of
-from seqloom.models import Classify, Custom, Regress, Task, TorchModule
+from seqloom.models import Classify, Custom, Ensemble, Regress, Task, TorchModule
 from seqloom.models._training_facts import find_duplicates
 from seqloom.nn import Module
 from seqloom.report import (
@@ -80,6 +80,11 @@ def first_metric(metrics: dict[str, float]) -> str:
     return f"{name.replace('_', ' ')} {metrics[name]:.4f}"
 
 
+def list_candidates(model: Module) -> list[Module]:
+    """Return the networks that ``fit("auto")`` trains together."""
+    return list(model.members) if isinstance(model, Ensemble) else [model]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
     """Evaluates a network on the validation set, and the final network on the test set."""
@@ -97,9 +102,17 @@ class Validation:
             # Metrics of built-in tasks are computed from all records together, not
             # batch by batch.
             labels = np.asarray(part.labels)
+            candidates = list_candidates(model) if self.job.selects else [model]
             with self.job.ranks.sharing():
-                logits = run_model(model, part, batch_size=trained.batch_size)
-            found["loss"] = self.objective.loss_of(model, logits, labels)
+                outputs = [
+                    run_model(it, part, batch_size=trained.batch_size) for it in candidates
+                ]
+            losses = [self.objective.loss_of(model, it, labels) for it in outputs]
+            if len(losses) > 1:
+                found |= {f"loss_{it}": loss for it, loss in enumerate(losses, start=1)}
+            # The metrics are those of the best candidate.
+            found["loss"] = min(losses)
+            logits = outputs[losses.index(min(losses))]
             found |= trained.task.measure_outputs(labels, logits)
             found |= self._measure_metrics(labels, trained.task.activate(logits))
         if self.objective.is_custom or self.objective.step:

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 from seqloom._arguments import quote
@@ -28,6 +29,7 @@ from seqloom.train._progress import (
 )
 from seqloom.train._ranks import Ranks, have_several_processes
 from seqloom.train._run import Run
+from seqloom.train._selection import list_networks
 from seqloom.train._settings import FitSettings, read_arguments
 from seqloom.train._training import make_training
 from seqloom.train._values import (
@@ -77,18 +79,21 @@ def fit(
     fraction of every batch; the first process writes the files and reports progress.
 
     Args:
-        model: A network, or the settings of a network (a `Config`). A network is trained in
-            place. ``seqloom.models.load`` can load a saved network only if the network has
-            the attribute ``config`` with its settings. For each batch, ``fit`` calls the
-            first of the methods ``logits``, ``forward`` and ``__call__`` that the network
-            has. Each parameter of the method receives the array of the same name. If no
-            array has the name of the first parameter, that parameter receives ``inputs``.
-            ``key`` is the random key of the step, ``mask`` is None for batches without
-            padding, and ``**options`` receives all other arrays. With
-            ``backend="torch"``, the model can be a ``torch.nn.Module``, and its
-            ``forward`` is called in the same way. The loss and the step of an `Objective`
-            then receive PyTorch tensors and the module. After training, the module has
-            the weights of the trained model.
+        model: ``"auto"``, a network, or the settings of a network (a `Config`).
+            ``"auto"`` trains two networks that suit the encoder, and fits linear
+            models. The trained model is the model with the lowest loss on ``valid``, or
+            the mean of up to three of them. ``run.candidates`` lists all models. A
+            network is trained in place. ``seqloom.models.load`` can load a saved
+            network only if the network has the attribute ``config`` with its settings.
+            For each batch, ``fit`` calls the first of the methods ``logits``,
+            ``forward`` and ``__call__`` that the network has. Each parameter of the
+            method receives the array of the same name. If no array has the name of the
+            first parameter, that parameter receives ``inputs``. ``key`` is the random
+            key of the step, ``mask`` is None for batches without padding, and
+            ``**options`` receives all other arrays. With ``backend="torch"``, the model
+            can be a ``torch.nn.Module``, and its ``forward`` is called in the same way.
+            The loss and the step of an `Objective` then receive PyTorch tensors and the
+            module. After training, the module has the weights of the trained model.
         train: The training set: encoded sequences or genotypes with labels. An encoder that
             learns, such as that of genotypes, learns from the training set only, unless the
             encoder is already fitted. Arrays with a row for each record are also accepted,
@@ -105,9 +110,9 @@ def fit(
             also set a step, metrics and class weights.
         epochs: The number of passes over the training set. If None, the network's default
             is used. A network without a default is trained for 20 epochs. With a
-            validation set, rounds of 40 and 80 further epochs follow while the validation
-            loss still falls. ``run.history`` and the report show the number of epochs.
-            Pass `Epochs` to set early stopping.
+            validation set, rounds of 20, 40 and 80 further epochs follow while the
+            validation loss still falls. ``run.history`` and the report show the number of
+            epochs. Pass `Epochs` to set early stopping.
         batch_size: The number of records in a batch. Pass `Batches` to accumulate the
             gradients of several batches.
         lr: The highest learning rate. A schedule of `seqloom.optim` is also accepted, or a
@@ -180,15 +185,17 @@ def fit(
         },
         old,
     )
-    model = as_module(model)
-    if not isinstance(model, (Config, Module)):
+    selects, model = model == "auto", as_module(model)
+    if not (selects or isinstance(model, (Config, Module))):
         raise ArgumentError(
-            f"model must be a Config or a Module, got {quote(model)}; "
+            f'model must be "auto", a Config or a Module, got {quote(model)}; '
             "create one with SequenceCNNConfig.for_data(train), or continue with run.model"
         )
     settings = FitSettings.of(given)
     callbacks = check_callbacks(callbacks)
     ranks = find_ranks()
+    if selects:
+        model = list_networks(train, valid, test, settings=settings, ranks=ranks)
     settings.check(model, processes=ranks.world)
     names = names_for(model, has_step=settings.objective.step is not None)
     parts = Parts(*(as_part(part, names) for part in (train, valid, test)))
@@ -199,7 +206,8 @@ def fit(
         limit_blas(settings.target.threads),
         collect_callbacks(progress, callbacks) as watchers,
     ):
-        return _run_training(prepare(model, parts, settings, ranks=ranks), watchers)
+        job = prepare(model, parts, settings, ranks=ranks)
+        return _run_training(replace(job, selects=selects), watchers)
 
 
 def find_ranks() -> Ranks:

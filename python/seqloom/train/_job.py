@@ -20,7 +20,12 @@ from seqloom.train._ranks import Ranks
 from seqloom.train._settings import FitSettings
 
 # Values of settings that older checkpoints lack.
-_OLD_DEFAULTS = {"precision": "float32", "accumulate": 1, "drop_last": False}
+_OLD_DEFAULTS = {
+    "precision": "float32",
+    "accumulate": 1,
+    "drop_last": False,
+    "selects": False,
+}
 # Keys of a saved object that are not arguments of its class.
 _NOT_ARGUMENTS = {"class", "version"}
 # Saved setting -> the arguments of `fit` that determine it.
@@ -33,6 +38,7 @@ _ARGUMENTS = {
     "training data": "files, labels and sets",
     "validation data": "files, labels and sets",
     "loss": "loss=",
+    "selects": 'model="auto", --network auto',
     "step": "step=",
 }
 
@@ -45,6 +51,7 @@ class FitJob:
     trained: Trained
     parts: Parts
     ranks: Ranks
+    selects: bool = False  # if True, select the best of the trained and linear models
 
     @property
     def writable_folder(self) -> Path | None:
@@ -59,6 +66,7 @@ class FitJob:
         facts = {
             **self.settings.to_dict(),
             "model": shapes if config is None else config.to_dict(),
+            "selects": self.selects,
             "training data": parts.train.fingerprint(),
             "validation data": None if parts.valid is None else parts.valid.fingerprint(),
             "augmentation": _describe_augment(parts.train),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from seqloom.data._describe import describe_residue_counts
 from seqloom.infer._scores import ranking_values_of
 from seqloom.models import Classify, Multilabel, Regress, Task, Trained
+from seqloom.models._ensemble import describe_network
 from seqloom.nn._metrics import auprc, auroc, confusion_matrix
 from seqloom.report import (
     Confusion,
@@ -31,6 +32,7 @@ from seqloom.train._parts import Parts, count_samples
 from seqloom.train._prepare import describe_conflicts
 from seqloom.train._probabilities import probability_sections
 from seqloom.train._residue_sections import class_logos, mistakes_section
+from seqloom.train._selection import Candidate
 
 # The report explains one wrong prediction per 20 training records, to limit computing
 # time.
@@ -68,6 +70,7 @@ def make_report(
     evaluated: dict[str, Part],
     *,
     baselines: tuple[Baseline, ...],
+    candidates: tuple[Candidate, ...],
     facts: dict[str, Fact],
     notes: list[str],
 ) -> Report:
@@ -75,7 +78,8 @@ def make_report(
     task, parts, folder = job.trained.task, job.parts, job.settings.folder.path
     count, columns = count_samples(parts.train), ", ".join(task.columns)
     data = f"{count:,} {parts.noun}" if count else "batches of a loader"
-    network, aim = type(job.trained.model).__name__, f" to predict {columns}"
+    network, aim = describe_network(job.trained.model), f" to predict {columns}"
+    network = f"{network[0].upper()}{network[1:]}"
     seen = len(state.history) * count
     # The report plots the test set, or without a test set the validation set.
     first = dict(list(evaluated.items())[:1])
@@ -97,6 +101,7 @@ def make_report(
         confusions=tuple(confusions),
         scatters=tuple(_scatters(task, first)),
         sections=(
+            *_candidate_sections(candidates),
             *_baseline_sections(Ranking.of(job.trained.model, baselines, evaluated)),
             *_result_sections(job, evaluated, first, seen=seen),
         ),
@@ -173,6 +178,22 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
         true = np.asarray(part.labels).reshape(predicted.shape)
         for position, name in enumerate(task.columns):
             yield Scatter(name, true[:, position], predicted[:, position])
+
+
+def _candidate_sections(candidates: tuple[Candidate, ...]) -> Iterator[Section]:
+    """Yield the section with the models that were compared on the validation set."""
+    if candidates:
+        head = ("Candidate", "parameters", "validation loss", "selected")
+        rows = [
+            (it.name, it.parameters, it.valid_loss, "yes" if it.is_selected else "")
+            for it in sorted(candidates, key=lambda it: it.valid_loss)
+        ]
+        yield Section(
+            title="Candidates",
+            note="The model is the mean of the outputs of the selected candidates, which "
+            "have the lowest validation loss together.",
+            table=Table("Candidates", head, rows),
+        )
 
 
 def _baseline_sections(ranking: Ranking | None) -> Iterator[Section]:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html import escape
 from math import isfinite
@@ -18,24 +17,31 @@ from seqloom._warning import warn_user
 from seqloom.errors import NoSkillWarning, SeenRecordsWarning
 from seqloom.infer._input_warnings import describe_duplicates
 from seqloom.models import Trained
+from seqloom.models._ensemble import describe_network
 from seqloom.models._folder import RESULTS, WEIGHTS, write_history
 from seqloom.models._trained import write_config
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.report._values import Fact
-from seqloom.train._baselines import Baseline, Ranking, fit_baselines
+from seqloom.train._baselines import (
+    Baseline,
+    Ranking,
+    compare_baselines,
+    fit_baselines,
+)
 from seqloom.train._card import write_card
 from seqloom.train._checkpoints import RunState
 from seqloom.train._evaluation import (
     Part,
+    Validation,
     find_intervals,
     first_metric,
     poor_model_warning,
     write_labels,
 )
 from seqloom.train._job import FitJob
-from seqloom.train._parts import Data
 from seqloom.train._report import make_report
+from seqloom.train._selection import Candidate, select_model
 
 # The maximum number of class names in a description.
 _MAX_CLASSES = 6
@@ -49,13 +55,15 @@ class Run:
     Attributes:
         trained: The network with the weights of the best epoch, its encoder and its task.
         history: A list with a dict for each epoch: its losses and metrics.
-        best_epoch: The epoch (from 1) whose weights the trained model has.
+        best_epoch: The epoch (from 1) whose weights the trained model has. With
+            candidates, the epoch of the best network.
         folder: The run folder, or None.
         valid: The results on the validation set, or None.
         test: The results on the test set, or None.
         report: The content of ``report.html``.
         baselines: Simple models that were fitted on the same training set, with their
             metrics and a comparison with the network.
+        candidates: The models that ``fit("auto")`` compared; empty for a given network.
 
     Examples:
         >>> from pathlib import Path
@@ -76,6 +84,7 @@ class Run:
     test: Part | None
     report: Report
     baselines: tuple[Baseline, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
 
     @property
     def model(self) -> Module:
@@ -123,9 +132,11 @@ class Run:
         """Describe the network, its task, the best epoch and the results on each set."""
         model = self.model
         said = [
-            f"{type(model).__name__}, {model.number_of_parameters:,} parameters",
+            f"{describe_network(model)}, {model.number_of_parameters:,} parameters",
             describe_task(self.trained),
-            f"epoch {self.best_epoch} of {len(self.history)}",
+            f"selected from {len(self.candidates)} candidates"
+            if self.candidates
+            else f"epoch {self.best_epoch} of {len(self.history)}",
         ]
         evaluated = [
             f"{name} {first_metric(it.metrics)}" for name, it in _parts_of(self).items()
@@ -150,67 +161,79 @@ def finish_run(
     job: FitJob,
     state: RunState,
     *,
-    evaluate: Callable[[Data | None], Part | None],
+    validation: Validation,
     settings: dict[str, Fact],
 ) -> Run:
     """Evaluate the best weights and write all files of the run, replacing older files."""
-    trained, folder = job.trained, job.settings.folder
-    trained.model.load_record(state.best).eval()
-    valid, test = evaluate(job.parts.valid), evaluate(job.parts.test)
+    folder = job.settings.folder
+    job.trained.model.load_record(state.best).eval()
+    is_compared = job.ranks.is_first and job.settings.objective.baselines
+    models = fit_baselines(job) if is_compared or job.selects else ()
+    candidates = tuple[Candidate, ...]()
+    if job.selects:
+        job, candidates = select_model(
+            job, state, baselines=models, objective=validation.objective
+        )
     # The test set comes first, because its results are the most reliable.
-    pairs = {"test": test, "validation": valid}
-    evaluated = {name: part for name, part in pairs.items() if part is not None}
-    baselines = fit_baselines(job, evaluated) if job.ranks.is_first else ()
-    seen, poor = _list_warnings(trained, evaluated, baselines)
+    validation = replace(validation, job=job)
+    parts = {
+        "test": validation.evaluate(job.parts.test),
+        "validation": validation.evaluate(job.parts.valid),
+    }
+    evaluated = {name: part for name, part in parts.items() if part is not None}
+    baselines = compare_baselines(job, models if is_compared else (), evaluated)
+    warnings = _list_warnings(job.trained, evaluated, baselines)
     report = make_report(
         job,
         state,
         evaluated,
         baselines=baselines,
+        candidates=candidates,
         facts=job.list_facts(state.history, settings),
-        notes=[*seen, *(f"{it[0].upper()}{it[1:]}" for it in poor)],
+        notes=[f"{it[0].upper()}{it[1:]}" for it, _ in warnings],
     )
     run = Run(
-        trained=trained,
+        trained=job.trained,
         history=state.history,
         best_epoch=state.best_epoch,
         folder=folder.path,
-        valid=valid,
-        test=test,
+        valid=parts["validation"],
+        test=parts["test"],
         report=report,
         baselines=baselines,
+        candidates=candidates,
     )
     if not job.ranks.is_first:
         return run
     if folder.path is not None:
-        state.best.save(folder.path / WEIGHTS)
+        run.model.to_record().save(folder.path / WEIGHTS)
         _write_evaluation(folder.path, run)
-        write_config(folder.path, trained)
+        write_config(folder.path, run.trained)
         if folder.report:
             write_report(folder.path, report)
-    for sentence in seen:
-        warn_user(sentence, SeenRecordsWarning)
-    for sentence in poor:
-        warn_user(sentence, NoSkillWarning)
+    for sentence, category in warnings:
+        warn_user(sentence, category)
     return run
 
 
 def _list_warnings(
     trained: Trained, evaluated: dict[str, Part], baselines: tuple[Baseline, ...]
-) -> tuple[list[str], list[str]]:
+) -> list[tuple[str, type[Warning]]]:
     """Return warnings about duplicates of training sequences, and about poor metrics."""
-    task, seen, poor = trained.task, list[str](), list[str]()
+    task = trained.task
+    seen, poor = list[tuple[str, type[Warning]]](), list[tuple[str, type[Warning]]]()
     for name, part in reversed(evaluated.items()):
         labels, scores, known = part.labels, part.scores, part.known
         what = f"{name} records"
         if text := describe_duplicates(task, labels, scores, known=known, what=what):
-            seen.append(text)
+            seen.append((text, SeenRecordsWarning))
         if text := poor_model_warning(task, name, part):
-            poor.append(text)
+            poor.append((text, NoSkillWarning))
     ranking = Ranking.of(trained.model, baselines, evaluated)
     if ranking is not None and ranking.against_best.is_worse and not poor:
-        poor.append(f"{ranking.sentence}; try other settings, or use more records")
-    return seen, poor
+        text = f"{ranking.sentence}; try other settings, or use more records"
+        poor.append((text, NoSkillWarning))
+    return [*seen, *poor]
 
 
 def _write_evaluation(folder: Path, run: Run) -> None:
@@ -274,5 +297,6 @@ def results_of(run: Run) -> dict[str, Any]:
         "seconds": round(sum(row["seconds"] for row in run.history), 3),
         "settings": facts,
         "parts": parts,
+        "candidates": [it.to_dict() for it in run.candidates],
         "baselines": [it.to_dict() for it in run.baselines],
     }

@@ -9,6 +9,7 @@ from seqloom._signals import SignalDelayer
 from seqloom.data import DataLoader
 from seqloom.errors import ArgumentError
 from seqloom.models import Custom
+from seqloom.models._ensemble import describe_network
 from seqloom.models._folder import make_checkpoint_folder, write_history
 from seqloom.models._trained import save_config
 from seqloom.optim import LossScale, WeightAverage
@@ -61,9 +62,11 @@ class Training:
             except KeyboardInterrupt:
                 self.checkpoints.after_stop(self.state)
                 raise
-        evaluate, facts = self.validation.evaluate, self._facts()
+        facts = self._facts()
         with self.job.ranks.sharing():
-            run = finish_run(self.job, self.state, evaluate=evaluate, settings=facts)
+            run = finish_run(
+                self.job, self.state, validation=self.validation, settings=facts
+            )
         self.watchers.on_end(run)
         return run
 
@@ -97,7 +100,8 @@ class Training:
         check_finite_epoch(state.model, row, valid, folder=job.writable_folder)
         with self.checkpoints.changing(state):
             is_best = valid is None or _is_best([*state.history, row])
-            state.end_epoch(row, is_best=is_best)
+            improved = _list_improved([*state.history, row])
+            state.end_epoch(row, is_best=is_best, improved=improved)
         self.checkpoints.after_epoch(state)
         self.watchers.on_epoch(row)
         self._stop_all_processes()
@@ -170,7 +174,7 @@ class Training:
             parameters=model.number_of_parameters,
             folder=settings.folder.path,
             is_compiled=self.steps.compiling.is_on,
-            network=type(getattr(model, "module", model)).__name__,
+            network=describe_network(model),
             most_epochs=count_max_epochs(epochs, has_valid=has_valid),
             facts=self._facts(),
         )
@@ -209,6 +213,18 @@ def _is_best(history: list[dict[str, Any]]) -> bool:
     """Return whether the last epoch has the lowest validation loss so far."""
     *before, last = [row["valid_loss"] for row in history]
     return all(last < loss for loss in before)
+
+
+def _list_improved(history: list[dict[str, Any]]) -> tuple[str, ...]:
+    """Return the path prefixes of candidates with their lowest validation loss so far."""
+    *before, last = history
+    names = [name for name in last if name.startswith("valid_loss_")]
+    return tuple(
+        f"members.{number}."
+        for number, name in enumerate(names)
+        if last[name] is not None
+        and all(row[name] is None or last[name] < row[name] for row in before)
+    )
 
 
 def make_training(job: FitJob, watchers: CallbackList) -> Training:

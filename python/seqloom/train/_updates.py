@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 from typing import Any, Self
 
 from seqloom.errors import GradientError, RecordError
@@ -24,13 +25,13 @@ from seqloom.train._settings import FitSettings
 
 # The fraction of steps in which the learning rate rises.
 _WARMUP_SHARE = 0.1
-# Epochs of the first round, and maximum number of rounds. Each further round is twice
-# as long as the previous round.
+# Epochs of the first round, and maximum number of rounds. Each further round doubles the
+# number of epochs.
 FIRST_ROUND = 20
-_MAX_ROUNDS = 3
-# A second round follows if the best epoch is after this fraction of the first round.
+_MAX_ROUNDS = 4
+# Another round follows if the best epoch is after this fraction of all epochs. The
+# validation loss must also have fallen by at least 1 % in the last round.
 _LATE_EPOCH_SHARE = 0.75
-# A third round follows if the validation loss fell by at least 1 % in the second round.
 _MAX_LOSS_RATIO = 0.99
 # If float16 overflows at a smaller loss scale than this, the network has diverged.
 _MIN_LOSS_SCALE = 1.0
@@ -93,7 +94,7 @@ def ends_of_rounds(epochs: int | None, history: list[dict[str, Any]]) -> list[in
         and len(ends) < _MAX_ROUNDS
         and _is_improving(history, ends)
     ):
-        ends.append(ends[-1] + FIRST_ROUND * 2 ** len(ends))
+        ends.append(2 * ends[-1])
     return ends
 
 
@@ -102,18 +103,16 @@ def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
     if "valid_loss" not in history[0]:
         return False
     losses = [float(row["valid_loss"]) for row in history[: ends[-1]]]
-    start = ends[-2] if len(ends) > 1 else 0
-    before, here = losses[:start], losses[start:]
-    if before:
-        return min(here) < _MAX_LOSS_RATIO * min(before)
-    return losses.index(min(here)) + 1 > _LATE_EPOCH_SHARE * ends[-1]
+    before = losses[: ends[-2] if len(ends) > 1 else 0]
+    is_late = losses.index(min(losses)) + 1 > _LATE_EPOCH_SHARE * ends[-1]
+    return is_late and min(losses) < _MAX_LOSS_RATIO * min(before, default=inf)
 
 
 def count_max_epochs(epochs: int | None, *, has_valid: bool) -> int:
     """Return the maximum number of epochs of a run."""
     if epochs is not None:
         return epochs
-    return FIRST_ROUND * (2**_MAX_ROUNDS - 1) if has_valid else FIRST_ROUND
+    return FIRST_ROUND * 2 ** (_MAX_ROUNDS - 1) if has_valid else FIRST_ROUND
 
 
 def unscale_gradients(gradients: Gradients, scale: LossScale | None) -> Gradients | None:

@@ -113,8 +113,8 @@ class Epochs:
     Args:
         epochs: The number of passes over the training set. If None, the network's default
             is used. A network without a default is trained for 20 epochs. With a
-            validation set, rounds of 40 and 80 further epochs follow while the validation
-            loss still falls.
+            validation set, rounds of 20, 40 and 80 further epochs follow while the
+            validation loss still falls.
         early_stop: Stop after this number of epochs without a lower validation loss.
 
     Examples:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from seqloom.train._progress import Plan, Step
     from seqloom.train._run import Run
 
-# Number of epochs between two printed lines, in rounds of 40 and of 80 epochs.
+# Number of epochs between two printed lines, after the first round.
 _EPOCHS_PER_LINE = 10
 
 

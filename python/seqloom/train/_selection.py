@@ -1,0 +1,186 @@
+"""Select the model of ``fit("auto")``: a network, a linear model, or an ensemble."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from seqloom._key import Key
+from seqloom.errors import ArgumentError
+from seqloom.infer._kinds import kind_of_encoder
+from seqloom.infer._loop import run_model
+from seqloom.models import EnsembleConfig, SequenceCNNConfig
+from seqloom.models._ensemble import describe_network
+from seqloom.models._examples import check_examples
+from seqloom.models._trained import config_of
+from seqloom.nn import Config, Module
+from seqloom.train._baselines import FittedBaseline
+from seqloom.train._checkpoints import RunState
+from seqloom.train._evaluation import list_candidates
+from seqloom.train._job import FitJob
+from seqloom.train._loss import BatchLoss
+from seqloom.train._ranks import Ranks
+from seqloom.train._settings import FitSettings
+
+# Each further member of an ensemble must lower the validation loss by this fraction.
+_MIN_GAIN = 0.005
+_MAX_MEMBERS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A model that ``fit("auto")`` compared with others on the validation set.
+
+    Attributes:
+        name: The class of the network, or the linear model and its features.
+        parameters: Number of parameters.
+        valid_loss: Loss on the validation set.
+        best_epoch: The epoch whose weights a network has; None for a linear model, which
+            is not trained in epochs.
+        is_selected: True if the trained model is this candidate, or an ensemble that
+            contains this candidate.
+
+    Examples:
+        >>> Candidate(name="SequenceCNN", parameters=8, valid_loss=0.5).is_selected
+        False
+    """
+
+    name: str
+    parameters: int
+    valid_loss: float
+    best_epoch: int | None = None
+    is_selected: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON values.
+
+        Returns:
+            A new dict that ``json.dumps`` accepts.
+
+        Examples:
+            >>> Candidate(name="mean", parameters=1, valid_loss=0.5).to_dict()["parameters"]
+            1
+        """
+        return asdict(self)
+
+
+def list_networks(
+    train: Any, valid: Any, test: Any, *, settings: FitSettings, ranks: Ranks
+) -> Config:
+    """Return the networks that ``fit("auto")`` trains together, as one ensemble."""
+    objective = settings.objective
+    if ranks.are_several or objective.loss is not None or objective.step is not None:
+        raise ArgumentError(
+            'model="auto" (--network auto) needs one process and the loss of a built-in '
+            "task; choose a network, such as SequenceCNNConfig.for_data(train)"
+        )
+    for name, part in (("train", train), ("valid", valid)):
+        if part is not None:
+            check_examples(name, part)
+        if part is None or part.encoder is None or part.labels is None:
+            raise ArgumentError(
+                'model="auto" (--network auto) compares models on a validation set, so '
+                "train and valid must be encoded datasets with labels (--valid, "
+                "--valid-share); without them, choose a network, such as "
+                "SequenceCNNConfig.for_data(train)"
+            )
+    others = [part for part in (valid, test) if part is not None]
+    config = kind_of_encoder(train.encoder).network(train, *others)
+    if not isinstance(config, SequenceCNNConfig) or config.inputs == "counts":
+        return config
+    other = config
+    if config.length is not None and not config.aligned:
+        # Mean and maximum over all positions suit motifs that may be anywhere.
+        other = SequenceCNNConfig(
+            channels=config.channels,
+            outputs=config.outputs,
+            inputs=config.inputs,
+            vocabulary=config.vocabulary,
+        )
+    return EnsembleConfig((config, other))
+
+
+def select_model(
+    job: FitJob,
+    state: RunState,
+    *,
+    baselines: tuple[FittedBaseline, ...],
+    objective: BatchLoss,
+) -> tuple[FitJob, tuple[Candidate, ...]]:
+    """Select the trained networks and linear models with the lowest validation loss."""
+    trained, valid = job.trained, dict(job.parts.list_examples())["validation"]
+    networks = list_candidates(trained.model)
+    named = [(_name_network(it), it) for it in networks]
+    for fitted in baselines:
+        linear = fitted.to_network(trained.model.backend)
+        if linear is not None:
+            named.append((fitted.name, linear))
+    labels = np.asarray(valid.labels)
+    outputs = [run_model(it, valid, batch_size=trained.batch_size) for _, it in named]
+
+    def loss_of(members: list[int]) -> float:
+        mean = np.stack([outputs[it] for it in members]).mean(axis=0)
+        return objective.loss_of(trained.model, mean, labels)
+
+    selected = _select_members(loss_of, len(named))
+    candidates = tuple(
+        Candidate(
+            name=name,
+            parameters=network.number_of_parameters,
+            valid_loss=loss_of([number]),
+            best_epoch=_find_best_epoch(state, number, of=len(networks)),
+            is_selected=number in selected,
+        )
+        for number, (name, network) in enumerate(named)
+    )
+    chosen = _join([named[it][1] for it in sorted(selected)])
+    return replace(job, trained=replace(trained, model=chosen)), candidates
+
+
+def _name_network(network: Module) -> str:
+    """Return the class of a network, and which sequences it accepts."""
+    name, config = describe_network(network), config_of(network)
+    if not isinstance(config, SequenceCNNConfig):
+        return name
+    return f"{name}, {config.length or 'any number of'} positions"
+
+
+def _select_members(loss_of: Callable[[list[int]], float], count: int) -> list[int]:
+    """Select the best candidate, then add the others that lower the loss of the mean."""
+    # Source: Caruana et al., Ensemble selection from libraries of models, ICML 2004.
+    selected, lowest = list[int](), inf
+    while len(selected) < min(count, _MAX_MEMBERS):
+        rest = [it for it in range(count) if it not in selected]
+        losses = [loss_of([*selected, it]) for it in rest]
+        if min(losses) > lowest * (1 - _MIN_GAIN):
+            break
+        selected.append(rest[losses.index(min(losses))])
+        lowest = min(losses)
+    return selected
+
+
+def _find_best_epoch(state: RunState, number: int, *, of: int) -> int | None:
+    """Return the epoch whose weights a network has; None for a linear model."""
+    if number >= of:
+        return None
+    losses = [row.get(f"valid_loss_{number + 1}") for row in state.history]
+    found = [
+        (loss, epoch) for epoch, loss in enumerate(losses, start=1) if loss is not None
+    ]
+    return min(found)[1] if found else state.best_epoch
+
+
+def _join(members: list[Any]) -> Module:
+    """Return an ensemble of trained networks; a copy of a single network."""
+    first, configs = members[0], tuple(it.config for it in members)
+    if len(members) == 1:
+        return configs[0].init(first.backend, Key(0)).load_record(first.to_record()).eval()
+    record = {
+        f"members.{number}.{path}": value
+        for number, member in enumerate(members)
+        for path, value in member.to_record().items()
+    }
+    model = EnsembleConfig(configs).init(first.backend, Key(0))
+    return model.load_record(record).eval()

@@ -1,0 +1,248 @@
+"""The model that ``fit("auto")`` selects: a network, a linear model or an ensemble."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from exported import Run
+from seqloom.errors import ArgumentError
+from seqloom.models import Ensemble, GenotypeMLPConfig, SequenceLinear
+from seqloom.nn import functional
+from seqloom.train._baselines import fit_baselines
+from seqloom.train._parts import Parts
+from seqloom.train._prepare import prepare
+from seqloom.train._ranks import Ranks
+from seqloom.train._settings import FitSettings, read_arguments
+
+
+def draw_sequences(count, lengths):
+    """Sequences of two classes, one of them with more G and C, and the classes, by id."""
+    draw = np.random.default_rng(3)
+    classes = {f"r{number}": ["no", "yes"][number % 2] for number in range(count)}
+    shares = {"no": [0.3, 0.2, 0.2, 0.3], "yes": [0.2, 0.3, 0.3, 0.2]}
+    texts = {
+        name: "".join(draw.choice([*"ACGT"], draw.choice(lengths), p=shares[label]))
+        for name, label in classes.items()
+    }
+    return texts, classes
+
+
+def compositions(count=160, lengths=(24,)):
+    """A dataset of sequences of two classes, one of them with more G and C."""
+    texts, classes = draw_sequences(count, lengths)
+    encoder = sl.encode.OneHot("dna")
+    return sl.data.SequenceDataset(texts, labels=classes, encoder=encoder)
+
+
+def traits(folder, *, covariates=None):
+    """Genotypes with a trait that depends on three variants."""
+    draw = np.random.default_rng(4)
+    genotypes = draw.binomial(2, 0.4, (200, 30)).astype(np.int8)
+    trait = genotypes[:, :3] @ [1.0, -0.7, 0.5] + draw.normal(size=200) / 3
+    sl.io.to_bed(folder / "a.bed", genotypes)
+    names = [f"iid{number + 1}" for number in range(200)]
+    labels = sl.data.Labels(
+        dict(zip(names, map(float, trait), strict=True)), task="regress"
+    )
+    age = None if covariates is None else dict(zip(names, covariates, strict=True))
+    return sl.data.GenotypeDataset(folder / "a.bed", labels, covariates=age)
+
+
+def fit_linear_models(data, config):
+    """The fitted baselines of a training and a validation set, and their job."""
+    given = read_arguments(
+        {
+            "objective": "auto",
+            "epochs": None,
+            "batch_size": 32,
+            "lr": 1e-3,
+            "optimizer": None,
+            "seed": 0,
+            "backend": "numpy",
+            "out": None,
+            "resume": False,
+        },
+        {},
+    )
+    parts = Parts(data[: len(data) // 2], data[len(data) // 2 :], None)
+    job = prepare(config, parts, FitSettings.of(given), ranks=Ranks())
+    return job, {it.name: it for it in fit_baselines(job)}
+
+
+def outputs_of(network, data):
+    """The outputs of a network for all records."""
+    x = network.backend.tensor(data.batch(np.arange(len(data)))["inputs"])
+    return network.logits(x).numpy()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run with a folder, which selected its model."""
+    data, out = compositions(), tmp_path_factory.mktemp("selection") / "run"
+    return sl.train.fit("auto", data[:120], data[120:], out=out, epochs=3)
+
+
+def test_the_selected_model_has_the_lowest_validation_loss(run):
+    losses = [it.valid_loss for it in run.candidates]
+    kept = [it.valid_loss for it in run.candidates if it.is_selected]
+    rows = run.valid.scores.to_numpy()[np.arange(40), run.valid.labels]
+    assert min(kept) == min(losses)
+    assert -np.log(rows).mean() <= min(losses) * 1.001
+
+
+def test_networks_and_linear_models_are_candidates(run):
+    assert [it.name for it in run.candidates] == [
+        "SequenceCNN, 24 positions",
+        "SequenceCNN, any number of positions",
+        "logistic regression, composition",
+        "logistic regression, 4-mer counts",
+        "logistic regression, one-hot",
+    ]
+    assert [it.best_epoch is None for it in run.candidates] == [False] * 2 + [True] * 3
+
+
+def test_a_linear_model_is_selected_if_labels_depend_on_the_composition(run):
+    kept = [it.name for it in run.candidates if it.is_selected]
+    assert "logistic regression, composition" in kept
+
+
+def test_the_results_contain_the_candidates(run):
+    results = json.loads((run.folder / "results.json").read_text())
+    assert results["candidates"] == [it.to_dict() for it in run.candidates]
+
+
+def test_the_report_shows_the_candidates(run):
+    page = (run.folder / "report.html").read_text()
+    assert "Candidates" in page
+    assert "logistic regression, composition" in page
+
+
+def test_the_loaded_model_predicts_the_same_bits(run):
+    data = compositions()
+    expected = sl.infer.predict(run.trained, data).to_numpy()
+    loaded = sl.models.load(run.folder)
+    np.testing.assert_array_equal(sl.infer.predict(loaded, data).to_numpy(), expected)
+
+
+def test_the_history_has_the_loss_of_each_network(run):
+    for row in run.history:
+        losses = [row["valid_loss_1"], row["valid_loss_2"]]
+        assert row["valid_loss"] == min(losses)
+
+
+def test_each_network_has_the_weights_of_its_best_epoch(run):
+    for number, it in enumerate(run.candidates[:2], start=1):
+        losses = [row[f"valid_loss_{number}"] for row in run.history]
+        assert it.best_epoch == 1 + losses.index(min(losses))
+        assert it.valid_loss == pytest.approx(min(losses), rel=1e-5)
+
+
+def test_an_exported_selection_gives_the_same_outputs(tmp_path):
+    data = compositions(lengths=(20, 24, 31))
+    run = sl.train.fit("auto", data[:120], data[120:], epochs=2)
+    assert isinstance(run.model, (Ensemble, SequenceLinear))
+    sl.export.save(run.trained, tmp_path / "model")
+    batch = data.batch(np.arange(run.trained.batch_size) % 160)
+    mask = {"mask": batch["mask"]} if "mask" in batch else {}
+    model: Any = run.model
+    given = {it: model.backend.tensor(value) for it, value in mask.items()}
+    expected = model.logits(model.backend.tensor(batch["inputs"]), **given).numpy()
+    found = Run(tmp_path / "model")({"inputs": batch["inputs"], **mask})
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["composition", "4-mer counts", "one-hot"], ids=lambda it: it[:3]
+)
+def test_a_network_computes_the_outputs_of_a_linear_model_of_sequences(name):
+    data = compositions()
+    job, fits = fit_linear_models(data, sl.models.SequenceCNNConfig.for_data(data))
+    fitted = fits[f"logistic regression, {name}"]
+    network = fitted.to_network(job.trained.model.backend)
+    found = outputs_of(network, data)
+    np.testing.assert_allclose(found, fitted.score(data), atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["ridge regression", "lasso"])
+@pytest.mark.parametrize("has_covariates", [False, True])
+def test_a_network_computes_the_outputs_of_a_linear_model_of_genotypes(
+    tmp_path, kind, has_covariates
+):
+    ages = [float(it) for it in range(200)] if has_covariates else None
+    data = traits(tmp_path, covariates=ages)
+    job, fits = fit_linear_models(data, GenotypeMLPConfig.for_data(data))
+    fitted = fits[f"{kind}, genotypes"]
+    network: Any = fitted.to_network(job.trained.model.backend)
+    part: Any = job.parts.valid
+    rows = fitted.features.read(part, np.arange(len(part)))
+    found = network.logits(network.backend.tensor(rows)).numpy()
+    np.testing.assert_allclose(found, fitted.score(part), atol=1e-4)
+
+
+def test_only_the_strongest_variants_have_weights_in_a_screened_model(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("seqloom.train._baseline_features._MAX_VARIANTS", 5)
+    data = traits(tmp_path)
+    job, fits = fit_linear_models(data, GenotypeMLPConfig.for_data(data))
+    fitted = fits["lasso, genotypes (5 of 30)"]
+    network: Any = fitted.to_network(job.trained.model.backend)
+    assert np.count_nonzero(network.linear.genotypes.numpy()) <= 5
+
+
+def test_the_lasso_is_selected_for_a_trait_of_few_variants(tmp_path):
+    data = traits(tmp_path)
+    run = sl.train.fit("auto", data[:150], data[150:])
+    assert "lasso, genotypes" in [it.name for it in run.candidates if it.is_selected]
+    assert run.valid.metrics["r2"] > 0.6
+
+
+class Stop:
+    """A callback that simulates Ctrl-C in the second epoch."""
+
+    def on_batch(self, step):
+        if (step.epoch, step.batch) == (2, 2):
+            raise KeyboardInterrupt
+
+
+def test_a_stopped_selection_resumes_to_the_same_bits(run, tmp_path):
+    data, out = compositions(), tmp_path / "stopped"
+    settings: Any = {"epochs": 3, "out": out}
+    with pytest.raises(KeyboardInterrupt):
+        sl.train.fit("auto", data[:120], data[120:], callbacks=[Stop()], **settings)
+    resumed = sl.train.fit("auto", data[:120], data[120:], resume=True, **settings)
+    assert resumed.candidates == run.candidates
+    found, expected = (it.model.to_record() for it in (resumed, run))
+    for path in expected:
+        assert np.asarray(found[path]).tobytes() == np.asarray(expected[path]).tobytes()
+
+
+def test_an_ensemble_cannot_be_resumed_as_a_selection(tmp_path):
+    data, out = compositions(), tmp_path / "run"
+    config = sl.models.SequenceCNNConfig.for_data(data)
+    other = replace(config, length=None, pools=(), kernel_size=9, dropout=0.1)
+    config = sl.models.EnsembleConfig((config, other))
+    sl.train.fit(config, data[:120], data[120:], epochs=1, out=out)
+    with pytest.raises(sl.errors.RunFolderError, match="--network auto"):
+        sl.train.fit("auto", data[:120], data[120:], epochs=1, out=out, resume=True)
+
+
+def test_selection_without_a_validation_set_is_an_error():
+    with pytest.raises(ArgumentError, match="validation set"):
+        sl.train.fit("auto", compositions())
+
+
+def test_selection_with_a_loss_function_is_an_error():
+    data = compositions()
+    with pytest.raises(ArgumentError, match="built-in task"):
+        sl.train.fit("auto", data, data, objective=functional.cross_entropy)
+
+
+def test_selection_of_unencoded_arrays_is_an_error():
+    arrays = (np.zeros((4, 2), np.float32), np.arange(4) % 2)
+    with pytest.raises(ArgumentError, match="train must be a dataset"):
+        sl.train.fit("auto", arrays, arrays)
