@@ -61,10 +61,10 @@ def list_arguments(name: str) -> tuple[list[str], int]:
     function = getattr(Backend, name, None) or getattr(ARRAY_NAMESPACE, name)
     signature = inspect.signature(function).parameters
     parameters = [signature[it] for it in signature if it not in EXCLUDED_ARGUMENTS]
-    # Window operations have the options of `Windows.of`.
+    # Window operations have the options of `Windows.make`.
     if parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
         known = {it.name for it in parameters[:-1]} | {"kernel"}
-        windows = inspect.signature(Windows.of).parameters.values()
+        windows = inspect.signature(Windows.make).parameters.values()
         parameters[-1:] = [it for it in windows if it.name not in known]
     has_default = [it.default is not it.empty for it in parameters]
     names = [ARGUMENT_NAMES.get(it.name, it.name) for it in parameters]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from seqloom.errors import GradientError
 from seqloom.tensor._backend import Array, Backend, make_array
 from seqloom.tensor._backward import backprop, scan_tracked
-from seqloom.tensor._families import RULES
+from seqloom.tensor._families import GRAD_RULES
 from seqloom.tensor._state import (
     Node,
     TrackedArray,
@@ -33,7 +33,7 @@ from seqloom.tensor._tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._families import Rule
+    from seqloom.tensor._families import GradRule
     from seqloom.tensor._state import Level
 
     Function = Callable[..., Any]
@@ -92,7 +92,9 @@ class Autodiff(Backend):
 
     def _function(self, name: str) -> Callable[..., Any]:
         plain = getattr(self.inner, name)
-        return make_function(self, name, plain, RULES.get(name), _list_defaults().get(name))
+        return make_function(
+            self, name, plain, GRAD_RULES.get(name), _list_defaults().get(name)
+        )
 
     def __reduce__(self) -> Any:
         """Copy or pickle the level as a new level on the same backend."""
@@ -237,16 +239,16 @@ BINARY = frozenset(
 
 
 def make_function(
-    level: Level, name: str, plain: Function, rule: Rule | None, body: Function | None
+    level: Level, name: str, plain: Function, rule: GradRule | None, body: Function | None
 ) -> Function:
     """Create a function of a level, which records its calls if it has a derivative."""
     if rule and rule.tracked:
         if rule.of_sequence:
             # The first argument of the function is a list of arrays.
-            def of_arrays(*arrays: Array, **options: object) -> Array:
+            def array_variant(*arrays: Array, **options: object) -> Array:
                 return plain(list(arrays), **options)
 
-            record_call = _record_calls(level, of_arrays, rule)
+            record_call = _record_calls(level, array_variant, rule)
 
             def call(arrays: Sequence[Array], **options: object) -> Array:
                 return record_call(*arrays, **options)
@@ -265,9 +267,9 @@ def make_function(
     return call_default_implementation
 
 
-def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
+def _record_calls_of_two(level: Level, plain: Function, rule: GradRule) -> Function:
     """Wrap a function of two arrays so that its calls are recorded."""
-    save, of_arrays = rule.save, without_numbers(plain)
+    save, array_variant = rule.save, without_numbers(plain)
 
     # `get_node`, `make_node` and `track` are inlined, because this runs for each
     # operation.
@@ -281,7 +283,7 @@ def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
             out = plain(*values)
         else:
             values = left.value, right.value
-            out = of_arrays(*values)
+            out = array_variant(*values)
         node, array = Node(), TrackedArray()
         node.number, node.rule, node.parents = next(node_numbers), rule, (one, two)
         node.saved = save(values, out, (one is not None, two is not None), {})
@@ -293,10 +295,10 @@ def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
 
 def without_numbers(plain: Function) -> Function:
     """Return a binary function's faster variant that only accepts arrays, if it has one."""
-    return getattr(plain, "of_arrays", plain)
+    return getattr(plain, "array_variant", plain)
 
 
-def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
+def _record_calls(level: Level, plain: Function, rule: GradRule) -> Function:
     """Wrap a function of any number of arrays so that its calls are recorded."""
 
     def call(*args: Array, **options: object) -> Array:

@@ -12,7 +12,7 @@ from seqloom._arguments import check_not_masked
 from seqloom.errors import ArgumentError, BackendError, InternalError
 from seqloom.tensor._dispatch import find_backend, translate_data_error
 from seqloom.tensor._elements import require_representable
-from seqloom.tensor._families import EXTENSION, REQUIRED, Array, ArrayFunctions
+from seqloom.tensor._families import EXTENSION_OPS, REQUIRED_OPS, Array, ArrayFunctions
 from seqloom.tensor._operations import OPERATIONS
 from seqloom.tensor._tensor import Tensor
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _INT_TYPES = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 
 
-__all__ = ["EXTENSION", "REQUIRED", "Array", "Backend", "backend", "make_array"]
+__all__ = ["EXTENSION_OPS", "REQUIRED_OPS", "Array", "Backend", "backend", "make_array"]
 
 
 class Backend(ArrayFunctions, ABC):
@@ -59,7 +59,7 @@ class Backend(ArrayFunctions, ABC):
     threads: int = 1
     float_dtype: str = "float32"
     defers: bool = False
-    required = REQUIRED - {"index"}  # `index` has a default implementation
+    required = REQUIRED_OPS - {"index"}  # `index` has a default implementation
     differentiable: Backend  # The `Autodiff` that wraps this backend, if one was created.
 
     @abstractmethod
@@ -334,8 +334,8 @@ def collect_functions(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
 
     Each function implements the operation that has its name. `prefix` is removed from
     the name, and so is a trailing underscore, as in ``max_``. If the first parameter of
-    a function is called `b`, the backend is passed to it. A module's dict `LIBRARY`
-    lists library functions that are used directly as operations.
+    a function is called `b`, the backend is passed to it. A module's dict
+    `LIBRARY_FUNCTIONS` lists library functions that are used directly as operations.
     """
     found: dict[str, Any] = {}
     for module in modules:
@@ -350,7 +350,7 @@ def collect_functions(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
                 function.__qualname__ = own_name.removeprefix(prefix)
                 is_method = function.__code__.co_varnames[:1] == ("b",)
                 found[operation] = value if is_method else staticmethod(value)
-        for name, function in getattr(module, "LIBRARY", {}).items():
+        for name, function in getattr(module, "LIBRARY_FUNCTIONS", {}).items():
             found[name] = staticmethod(function)
     return found
 

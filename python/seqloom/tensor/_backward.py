@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import GradientError
 from seqloom.tensor._dispatch import observers, translate
-from seqloom.tensor._families import ALL, RULES, Rule
-from seqloom.tensor._families._keep import no_values
+from seqloom.tensor._families import ALL_RESULTS, GRAD_RULES, GradRule
+from seqloom.tensor._families._keep import save_nothing
 from seqloom.tensor._state import (
     CONSUMED,
     Node,
@@ -127,12 +127,12 @@ class _BackwardPass:
             node.saved, node.parents = CONSUMED, ()
         needs = tuple([parent is not None for parent in parents])
         try:
-            terms = rule.pull(self.inner, saved, grad, needs)
+            terms = rule.backward(self.inner, saved, grad, needs)
         except Exception as error:
             arrays, name = _arrays_in((grad, saved)), f"backward of {rule.name}"
             ours = translate(error, name, arrays, self.inner)
             # An error in a gradient rule that the user wrote is raised unchanged.
-            if ours is error or RULES.get(rule.name) is not rule:
+            if ours is error or GRAD_RULES.get(rule.name) is not rule:
                 raise
             raise ours from error
         for observer in observers:
@@ -320,4 +320,4 @@ def _inner_value(level: Level, array: Array) -> Array:
     return array.value if get_node(level, array) is not None else array
 
 
-_SCAN_RULE = Rule(no_values, _input_gradients, tracked=ALL, name="scan")
+_SCAN_RULE = GradRule(save_nothing, _input_gradients, tracked=ALL_RESULTS, name="scan")

@@ -17,7 +17,7 @@ import numpy as np
 
 from seqloom._files import write_atomic
 from seqloom.errors import BackendError, NotFiniteError
-from seqloom.tensor._backend import EXTENSION, REQUIRED, Array, Backend
+from seqloom.tensor._backend import EXTENSION_OPS, REQUIRED_OPS, Array, Backend
 from seqloom.tensor._dispatch import observers
 from seqloom.tensor._origin import current_line
 from seqloom.tensor._state import TrackedArray, is_differentiable
@@ -81,7 +81,7 @@ class Profile(Backend):
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype, self.defers = inner.float_dtype, inner.defers
         self._calls: list[_Call] = []
-        for name in REQUIRED | EXTENSION | _UNMEASURED_METHODS:
+        for name in REQUIRED_OPS | EXTENSION_OPS | _UNMEASURED_METHODS:
             if hasattr(inner, name):
                 function = getattr(inner, name)
                 is_measured = name not in _UNMEASURED_METHODS

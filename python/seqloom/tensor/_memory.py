@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._families._numpy_arrays import reserves
+from seqloom.tensor._families._numpy_arrays import cache_sizes
 from seqloom.tensor._leaves import Leaf
 from seqloom.tensor._origin import Released, find_line
 from seqloom.tensor._state import Node, TrackedArray
@@ -96,7 +96,7 @@ def memory() -> Memory:
             by_purpose[purpose] += size
             if line is not None:
                 by_line[line] += size
-    by_purpose["reserve"] = sum(reserve() for reserve in reserves)
+    by_purpose["reserve"] = sum(reserve() for reserve in cache_sizes)
     return Memory(by_purpose, dict(by_line))
 
 

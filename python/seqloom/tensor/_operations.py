@@ -7,10 +7,10 @@ what the file contains:
 - ``default``: the default implementation, a function with the name of the operation.
   An operation without a default belongs to the Array API standard, and each backend
   must implement it.
-- ``rule``: the gradient rule, in ``RULES``. An operation without a rule is
+- ``rule``: the gradient rule, in ``GRAD_RULES``. An operation without a rule is
   differentiated through its default implementation, or has no gradient.
-- ``shape``: the function in ``SHAPES`` that computes shape and dtype of the result in a
-  captured step. Operations without such a function run their default implementation on
+- ``shape``: the function in ``SHAPE_RULES`` that computes shape and dtype of the result in
+  a captured step. Operations without such a function run their default implementation on
   symbolic arrays. A shape function is needed if the default implementation returns a
   different dtype than a backend, is slow, or raises a less clear error.
 
@@ -18,7 +18,7 @@ The remaining columns are:
 
 - ``overrides``: the backends that override the default; ``all`` means NumPy, PyTorch and
   JAX. The NumPy function is in the family file: either a function with the prefix
-  ``numpy_``, or an entry of ``LIBRARY``. The functions of PyTorch and JAX are in
+  ``numpy_``, or an entry of ``LIBRARY_FUNCTIONS``. The functions of PyTorch and JAX are in
   ``backends/``.
 - ``results``: the number of results in an exported graph, or ``*`` for any number. The
   value ``-`` means that exported graphs cannot contain the operation.

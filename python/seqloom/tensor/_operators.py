@@ -14,8 +14,8 @@ import numpy as np
 from seqloom.tensor._autocast import CONVERTED_OPERATIONS, autocast_state, cast_arguments
 from seqloom.tensor._dispatch import apply, notify, observers, translate
 from seqloom.tensor._elements import normalize_key, require_in_range
-from seqloom.tensor._families import RULES
-from seqloom.tensor._families._keep import two_specs
+from seqloom.tensor._families import GRAD_RULES
+from seqloom.tensor._families._keep import save_two_specs
 from seqloom.tensor._origin import caller, innermost, user_frame
 from seqloom.tensor._state import Node, TensorState, fill, new, node_numbers
 
@@ -90,8 +90,8 @@ def differentiable(name: str) -> Operator:
     # the result. The code of the level's function and of `make_node`, `track` and
     # `fill` is repeated here, because function calls would dominate the time.
     call_other, is_converted = binary(name), name in CONVERTED_OPERATIONS
-    rule = RULES[name]
-    save = None if rule.save is two_specs else rule.save
+    rule = GRAD_RULES[name]
+    save = None if rule.save is save_two_specs else rule.save
     latest: CodeType | None = None  # cached, because loops repeat the same code
 
     def operate(self: Any, other: Any) -> Any:

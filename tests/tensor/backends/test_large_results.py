@@ -12,18 +12,18 @@ LARGE_SHAPE = (600, 700)
 
 def test_memory_is_reused_after_the_last_view_is_deleted():
     blocks = BlockCache()
-    array = blocks.fresh(LARGE_SHAPE, "float32")
+    array = blocks.allocate(LARGE_SHAPE, "float32")
     start, view = array.ctypes.data, array[3:].T
     del array
-    assert blocks.idle == 0
+    assert blocks.idle_bytes == 0
     del view
-    assert blocks.live == 0 < blocks.idle
-    assert blocks.fresh(LARGE_SHAPE, "float32").ctypes.data == start
+    assert blocks.used_bytes == 0 < blocks.idle_bytes
+    assert blocks.allocate(LARGE_SHAPE, "float32").ctypes.data == start
 
 
 def test_the_memory_of_a_live_array_is_never_reused():
     blocks = BlockCache()
-    held = [blocks.fresh(LARGE_SHAPE, "float64") for _ in range(3)]
+    held = [blocks.allocate(LARGE_SHAPE, "float64") for _ in range(3)]
     for number, array in enumerate(held):
         array.fill(number)
     assert [array.mean() for array in held] == [0, 1, 2]
@@ -32,19 +32,19 @@ def test_the_memory_of_a_live_array_is_never_reused():
 def test_the_cache_of_array_memory_is_limited_to_1_5_times_the_peak():
     blocks = BlockCache()
     for rows in range(300, 900, 7):
-        blocks.fresh((rows, 700), "float32")
-        assert blocks.live + blocks.idle <= 1.5 * 900 * 700 * 4 * 9 / 8
+        blocks.allocate((rows, 700), "float32")
+        assert blocks.used_bytes + blocks.idle_bytes <= 1.5 * 900 * 700 * 4 * 9 / 8
 
 
 def test_small_arrays_are_allocated_by_numpy():
-    assert BlockCache().fresh((4, 4), "float32").base is None
+    assert BlockCache().allocate((4, 4), "float32").base is None
 
 
 def test_the_cache_of_array_memory_can_be_emptied():
     blocks = BlockCache()
-    blocks.fresh(LARGE_SHAPE, "float32")
-    blocks.drain()
-    assert blocks.idle == 0
+    blocks.allocate(LARGE_SHAPE, "float32")
+    blocks.free_blocks()
+    assert blocks.idle_bytes == 0
 
 
 @pytest.mark.parametrize(

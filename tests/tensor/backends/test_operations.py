@@ -8,8 +8,8 @@ from seqloom._rust._native import ElementwiseProgram
 from seqloom.errors import InternalError
 from seqloom.tensor import Backend, backend
 from seqloom.tensor._backend import check_overrides
-from seqloom.tensor._families import EXTENSION, REQUIRED, RULES, ArrayFunctions
-from seqloom.tensor._families._table import FAMILIES
+from seqloom.tensor._families import EXTENSION_OPS, GRAD_RULES, REQUIRED_OPS, ArrayFunctions
+from seqloom.tensor._families._table import FAMILY_MODULES
 from seqloom.tensor._operations import OPERATIONS
 
 BACKEND_NAMES = ["numpy", "torch", "jax"]
@@ -25,33 +25,37 @@ def test_a_backend_class_derives_directly_from_backend(name):
 def test_each_default_implementation_is_in_the_operation_table():
     bodies = {
         value
-        for module in FAMILIES.values()
+        for module in FAMILY_MODULES.values()
         for name, value in vars(module).items()
-        if isfunction(value) and name in EXTENSION
+        if isfunction(value) and name in EXTENSION_OPS
     }
-    assert bodies == {getattr(ArrayFunctions, name) for name in EXTENSION}
+    assert bodies == {getattr(ArrayFunctions, name) for name in EXTENSION_OPS}
 
 
 def test_each_gradient_rule_belongs_to_an_operation():
-    assert set(RULES) <= EXTENSION | REQUIRED
+    assert set(GRAD_RULES) <= EXTENSION_OPS | REQUIRED_OPS
 
 
 def test_the_operation_table_names_the_family_of_each_default_implementation():
-    assert set(OPERATIONS) == EXTENSION | REQUIRED | {"to_full_precision"}
-    bodies = {name: getattr(ArrayFunctions, name, None) for name in EXTENSION | REQUIRED}
+    assert set(OPERATIONS) == EXTENSION_OPS | REQUIRED_OPS | {"to_full_precision"}
+    bodies = {
+        name: getattr(ArrayFunctions, name, None) for name in EXTENSION_OPS | REQUIRED_OPS
+    }
     bodies["to_full_precision"] = Backend.to_full_precision
     assert {name for name, line in OPERATIONS.items() if line.has_default} == {
         name for name, body in bodies.items() if body
     }
-    for name in EXTENSION:
+    for name in EXTENSION_OPS:
         assert bodies[name].__module__.endswith(f"._families._{OPERATIONS[name].family}")
 
 
-@pytest.mark.parametrize(("table", "column"), [("RULES", "rule"), ("SHAPES", "shape")])
+@pytest.mark.parametrize(
+    ("table", "column"), [("GRAD_RULES", "rule"), ("SHAPE_RULES", "shape")]
+)
 def test_the_operation_table_lists_each_gradient_rule_and_shape_function(table, column):
     written = {
         (name, family)
-        for family, module in FAMILIES.items()
+        for family, module in FAMILY_MODULES.items()
         for name in getattr(module, table, ())
     }
     listed = {

@@ -9,7 +9,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import GradientError
 from seqloom.tensor._backward import backprop
-from seqloom.tensor._families import ALL, Rule
+from seqloom.tensor._families import ALL_RESULTS, GradRule
 from seqloom.tensor._state import next_number, record
 
 NUMPY = sl.tensor.backend("numpy", num_threads=1)
@@ -35,14 +35,14 @@ def split(x, tracked):
         halves = [b.zeros((half,)) if grad is None else grad for grad in grads[:2]]
         return (b.concat(halves, axis=0),)
 
-    rule = Rule(lambda *_: (), pull, tracked=tracked)
+    rule = GradRule(lambda *_: (), pull, tracked=tracked)
     outs = value[:half], value[half:], np.int64(len(value))
     return record(AUTODIFF, rule, (x.node,), (), outs)
 
 
 def test_each_of_several_outputs_has_a_gradient():
     x = AUTODIFF.leaf(np.arange(4.0))
-    left, right, _ = split(x, ALL)
+    left, right, _ = split(x, ALL_RESULTS)
     found = backprop([left, right], [np.array([1.0, 2]), np.array([3.0, 4])])
     assert found[x.node.number].tolist() == [1, 2, 3, 4]
 
@@ -65,12 +65,12 @@ def test_outputs_that_are_not_tracked_are_plain_arrays():
 
 
 def test_an_integer_output_is_not_tracked():
-    assert split(AUTODIFF.leaf(np.arange(4.0)), ALL)[2] == 4
+    assert split(AUTODIFF.leaf(np.arange(4.0)), ALL_RESULTS)[2] == 4
 
 
 def test_an_output_that_is_used_twice_sums_its_gradients():
     x = AUTODIFF.leaf(np.arange(4.0))
-    left, _, _ = split(x, ALL)
+    left, _, _ = split(x, ALL_RESULTS)
     total = AUTODIFF.add(AUTODIFF.multiply(left, left), left)
     assert AUTODIFF.gradients(total, np.ones(2))[x.node.number].tolist() == [1, 3, 0, 0]
 
@@ -101,7 +101,7 @@ def test_saved_values_are_freed_during_the_backward_pass():
         return (grad,)
 
     x = AUTODIFF.leaf(np.ones(3))
-    (early,) = record(AUTODIFF, Rule(lambda *_: (), pull), (x.node,), (), (np.ones(3),))
+    (early,) = record(AUTODIFF, GradRule(lambda *_: (), pull), (x.node,), (), (np.ones(3),))
     late = AUTODIFF.multiply(early, kept)
     del kept
     assert watch() is not None
@@ -118,7 +118,7 @@ def test_gradients_of_untracked_inputs_are_not_computed():
         asked.append(needs)
         return (grad, None)
 
-    rule = Rule(lambda *_: (), pull)
+    rule = GradRule(lambda *_: (), pull)
     (out,) = record(AUTODIFF, rule, (x.node, None), (), (x.value * factor,))
     AUTODIFF.gradients(out, np.ones(3))
     assert asked == [(True, False)]
@@ -143,7 +143,7 @@ def test_a_backward_pass_does_not_overwrite_saved_values():
 def test_a_backward_pass_creates_no_reference_cycles():
     gc.collect()
     x = AUTODIFF.leaf(np.arange(4.0))
-    left, right, _ = split(x, ALL)
+    left, right, _ = split(x, ALL_RESULTS)
     AUTODIFF.gradients(AUTODIFF.sum(AUTODIFF.multiply(left, right)), np.array(1.0))
     del x, left, right
     assert gc.collect() == 0

@@ -102,7 +102,7 @@ def test_backward_frees_the_saved_arrays():
 
 def test_the_memory_report_agrees_with_tracemalloc():
     rng = np.random.default_rng(0)
-    block_cache.drain()  # blocks in the cache were allocated before tracing
+    block_cache.free_blocks()  # blocks in the cache were allocated before tracing
     tracemalloc.start()
     try:
         before, traced = sl.tensor.memory().total, tracemalloc.get_traced_memory()[0]

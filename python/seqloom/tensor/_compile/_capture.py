@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import CaptureError
-from seqloom.tensor._backend import REQUIRED, Backend
+from seqloom.tensor._backend import REQUIRED_OPS, Backend
 from seqloom.tensor._compile._code import no_profiling
 from seqloom.tensor._compile._symbol import (
     KEY_OPERATIONS,
@@ -303,7 +303,7 @@ def _find_recorded(target: Backend) -> Iterator[str]:
             and callable(getattr(target, name, None))
         ):
             yield name
-    yield from (name for name in REQUIRED - _NOT_RECORDED if name not in vars(Capture))
+    yield from (name for name in REQUIRED_OPS - _NOT_RECORDED if name not in vars(Capture))
     yield from (name for name in VALUE_DEPENDENT_SHAPES if hasattr(Backend, name))
 
 

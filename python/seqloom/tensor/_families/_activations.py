@@ -12,23 +12,23 @@ from seqloom._rust import _native
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    fill,
+    in_float32,
     make_out,
+    run_kernel,
     to_contiguous,
-    widen,
-    write_to,
+    write_out,
 )
 from seqloom.tensor._families._rule import (
+    GradRule,
     Parts,
-    Rule,
     ShapeRule,
-    add_rule,
-    elementwise,
-    reduce_axes,
+    add_grad_rule,
+    infer_along_axis,
+    infer_elementwise,
+    infer_reduced,
     restore_axes,
     rule_from_input,
     rule_from_output,
-    shape_along_axis,
 )
 from seqloom.tensor._operations import list_family
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Everything, Needs, OneArray
+    from seqloom.tensor._families._keep import Args, Needs, SavedAll, SavedArray
 
     _Kernel = Callable[..., None]
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 _SQRT_HALF = math.sqrt(0.5)
-_NORMAL_FACTOR = 1.0 / math.sqrt(2.0 * math.pi)
+_NORMAL_DENSITY_FACTOR = 1.0 / math.sqrt(2.0 * math.pi)
 
 
 def relu(b: Functions, x: Array) -> Array:
@@ -77,7 +77,7 @@ def gelu(b: Functions, x: Array) -> Array:
 
 def gelu_grad(b: Functions, grad: Array, x: Array) -> Array:
     """Return the gradient of ``gelu``, computed from its input."""
-    density = b.multiply(b.exp(b.multiply(b.square(x), -0.5)), _NORMAL_FACTOR)
+    density = b.multiply(b.exp(b.multiply(b.square(x), -0.5)), _NORMAL_DENSITY_FACTOR)
     slope = b.add(_normal_cdf(b, x), b.multiply(x, density))
     return b.multiply(grad, slope)
 
@@ -161,7 +161,7 @@ def _normal_cdf(b: Functions, x: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+GRAD_RULES: dict[str, GradRule] = {}
 
 
 def _silu_gradient(b: Functions, grad: Array, x: Array) -> Array:
@@ -170,7 +170,7 @@ def _silu_gradient(b: Functions, grad: Array, x: Array) -> Array:
     return b.multiply(grad, b.multiply(gate, b.add(rest, 1)))
 
 
-@add_rule(RULES, "sigmoid_grad", save=keep.inputs)
+@add_grad_rule(GRAD_RULES, "sigmoid_grad", save=keep.save_inputs)
 def _grad_sigmoid_grad(b: Functions, saved: Args, grad: Array, needs: Needs) -> Parts:
     slope, out = saved
     by_slope = b.sigmoid_grad(grad, out) if needs[0] else None
@@ -180,31 +180,31 @@ def _grad_sigmoid_grad(b: Functions, saved: Args, grad: Array, needs: Needs) -> 
     return by_slope, b.multiply(b.multiply(grad, slope), bend)
 
 
-@add_rule(RULES, "softmax", save=keep.output_and_options)
-def _grad_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "softmax", save=keep.save_output_and_options)
+def _grad_softmax(b: Functions, saved: SavedArray, grad: Array, _needs: Needs) -> Parts:
     out, options = saved
     return (b.softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
-@add_rule(RULES, "log_softmax", save=keep.output_and_options)
-def _grad_log_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "log_softmax", save=keep.save_output_and_options)
+def _grad_log_softmax(b: Functions, saved: SavedArray, grad: Array, _needs: Needs) -> Parts:
     out, options = saved
     return (b.log_softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
-@add_rule(RULES, "logsumexp", save=keep.all_values)
-def _grad_logsumexp(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "logsumexp", save=keep.save_all)
+def _grad_logsumexp(b: Functions, saved: SavedAll, grad: Array, _needs: Needs) -> Parts:
     (x,), out, options = saved
     shape = tuple(x.shape)
     share = b.exp(b.subtract(x, restore_axes(b, out, shape, options)))
     return (b.multiply(share, restore_axes(b, grad, shape, options)),)
 
 
-RULES.update(
+GRAD_RULES.update(
     {
         "sigmoid": rule_from_output(lambda b, grad, out: b.sigmoid_grad(grad, out)),
         "relu": rule_from_output(lambda b, grad, out: b.relu_grad(grad, out)),
-        "relu_grad": Rule(
+        "relu_grad": GradRule(
             lambda args, _out, _needs, _options: args[1],
             lambda b, out, grad, _: (b.relu_grad(grad, out),),
         ),
@@ -218,32 +218,36 @@ RULES.update(
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(list_family("activations"), elementwise),
-    **dict.fromkeys(("softmax", "softmax_grad"), shape_along_axis),
-    **dict.fromkeys(("log_softmax", "log_softmax_grad"), shape_along_axis),
-    "logsumexp": reduce_axes,
+SHAPE_RULES: dict[str, ShapeRule] = {
+    **dict.fromkeys(list_family("activations"), infer_elementwise),
+    **dict.fromkeys(("softmax", "softmax_grad"), infer_along_axis),
+    **dict.fromkeys(("log_softmax", "log_softmax_grad"), infer_along_axis),
+    "logsumexp": infer_reduced,
 }
 
 
 # NumPy versions ------------------------------------------------------------------------
 
 
-def _wrap_elementwise(kernel: _Kernel) -> Callable[..., Floats]:
+def _wrap_elementwise_kernel(kernel: _Kernel) -> Callable[..., Floats]:
     """Return a NumPy function for an elementwise kernel on arrays of equal shapes."""
 
-    @widen
-    def call(b: Functions, x: Floats, *others: Floats, out: Floats | None = None) -> Floats:
-        return fill(kernel, x, *map(to_contiguous, others), threads=b.threads, out=out)
+    @in_float32
+    def launch(
+        b: Functions, x: Floats, *others: Floats, out: Floats | None = None
+    ) -> Floats:
+        return run_kernel(
+            kernel, x, *map(to_contiguous, others), threads=b.threads, out=out
+        )
 
-    return call
+    return launch
 
 
-def _wrap_rowwise(kernel: _Kernel) -> Callable[..., Floats]:
+def _wrap_rowwise_kernel(kernel: _Kernel) -> Callable[..., Floats]:
     """Return a NumPy function for a kernel that processes rows along an axis."""
 
-    @widen
-    def call(
+    @in_float32
+    def launch(
         b: Functions, x: Floats, *others: Floats, axis: int = -1, out: Floats | None = None
     ) -> Floats:
         arrays = (x, *others)
@@ -252,9 +256,9 @@ def _wrap_rowwise(kernel: _Kernel) -> Callable[..., Floats]:
         inputs = [to_contiguous(it if last else np.moveaxis(it, axis, -1)) for it in arrays]
         made = make_out(out if last else None, inputs[0].shape, inputs[0].dtype)
         kernel(*map(_merge_rows, inputs), _merge_rows(made), b.threads)
-        return write_to(made if last else np.moveaxis(made, -1, axis), out)
+        return write_out(made if last else np.moveaxis(made, -1, axis), out)
 
-    return call
+    return launch
 
 
 def _merge_rows(x: Floats) -> Floats:
@@ -265,20 +269,20 @@ def _merge_rows(x: Floats) -> Floats:
     return x.reshape((x.size // width if width else 0, width))
 
 
-numpy_relu = _wrap_elementwise(_native.relu)
-numpy_relu_grad = _wrap_elementwise(_native.relu_grad)
-numpy_gelu = _wrap_elementwise(_native.gelu)
-numpy_gelu_grad = _wrap_elementwise(_native.gelu_grad)
-numpy_sigmoid = _wrap_elementwise(_native.sigmoid)
-numpy_sigmoid_grad = _wrap_elementwise(_native.sigmoid_grad)
-numpy_silu = _wrap_elementwise(_native.silu)
-numpy_softmax = _wrap_rowwise(_native.softmax)
-numpy_softmax_grad = _wrap_rowwise(_native.softmax_grad)
-numpy_log_softmax = _wrap_rowwise(_native.log_softmax)
-numpy_log_softmax_grad = _wrap_rowwise(_native.log_softmax_grad)
+numpy_relu = _wrap_elementwise_kernel(_native.relu)
+numpy_relu_grad = _wrap_elementwise_kernel(_native.relu_grad)
+numpy_gelu = _wrap_elementwise_kernel(_native.gelu)
+numpy_gelu_grad = _wrap_elementwise_kernel(_native.gelu_grad)
+numpy_sigmoid = _wrap_elementwise_kernel(_native.sigmoid)
+numpy_sigmoid_grad = _wrap_elementwise_kernel(_native.sigmoid_grad)
+numpy_silu = _wrap_elementwise_kernel(_native.silu)
+numpy_softmax = _wrap_rowwise_kernel(_native.softmax)
+numpy_softmax_grad = _wrap_rowwise_kernel(_native.softmax_grad)
+numpy_log_softmax = _wrap_rowwise_kernel(_native.log_softmax)
+numpy_log_softmax_grad = _wrap_rowwise_kernel(_native.log_softmax_grad)
 
 
-@widen
+@in_float32
 def numpy_logsumexp(
     b: Functions,
     x: Floats,
@@ -291,8 +295,8 @@ def numpy_logsumexp(
     if x.dtype.kind in "biu":
         x = x.astype(b.float_dtype)
     if not isinstance(axis, int) or x.size == 0:
-        return write_to(logsumexp(b, x, axis=axis, keepdims=keepdims), out)
+        return write_out(logsumexp(b, x, axis=axis, keepdims=keepdims), out)
     rows = to_contiguous(np.moveaxis(x, axis, -1))
     made = np.empty(rows.shape[:-1], x.dtype)
     _native.logsumexp(_merge_rows(rows), made.reshape(-1), b.threads)
-    return write_to(np.expand_dims(made, axis) if keepdims else made, out)
+    return write_out(np.expand_dims(made, axis) if keepdims else made, out)

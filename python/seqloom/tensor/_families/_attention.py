@@ -18,23 +18,23 @@ from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._keys import key_to_words
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    Pair,
-    Triple,
-    fresh,
-    is_one_array,
+    ThreeArrays,
+    TwoArrays,
+    allocate,
+    are_sections,
+    in_float32,
     to_contiguous,
-    widen,
-    write_each,
+    write_outs,
 )
 from seqloom.tensor._families._rule import (
     Call,
+    GradRule,
     Parts,
-    Rule,
     ShapeRule,
     Spec,
-    add_rule,
-    as_input,
-    dtype_of_statistic,
+    add_grad_rule,
+    find_statistic_dtype,
+    fit_grad,
     get_spec,
 )
 
@@ -98,7 +98,7 @@ def attention_grad(
     if drop:
         by_weights = b.dropout(by_weights, key, dropout)
     by_scores = b.softmax_grad(by_weights, weights, axis=-1)
-    by_scores = b.multiply(by_scores, _score_factor(q, scale))
+    by_scores = b.multiply(by_scores, _find_score_factor(q, scale))
     by_q = b.matmul(by_scores, k)
     return by_q, b.matmul(b.matrix_transpose(by_scores), q), by_v
 
@@ -113,18 +113,18 @@ def compute_scores(
     causal: bool,
 ) -> Array:
     """Return the score of each query and key; minus infinity where attention is masked."""
-    q = b.multiply(q, _score_factor(q, scale))
+    q = b.multiply(q, _find_score_factor(q, scale))
     scores = b.matmul(q, b.matrix_transpose(k))
     if mask is not None and b.isdtype(b.dtype(mask), "bool"):
         scores = b.where(mask, scores, -math.inf)
     elif mask is not None:
         scores = b.add(scores, mask)
     if causal:
-        scores = b.where(_causal_mask(b, *scores.shape[-2:]), scores, -math.inf)
+        scores = b.where(_make_causal_mask(b, *scores.shape[-2:]), scores, -math.inf)
     return scores
 
 
-def _causal_mask(b: Functions, rows: int, columns: int) -> Array:
+def _make_causal_mask(b: Functions, rows: int, columns: int) -> Array:
     """Return a mask that allows each query to attend to keys up to its own position."""
     queries = b.expand_dims(b.arange(rows), axis=1)
     return b.greater_equal(queries, b.expand_dims(b.arange(columns), axis=0))
@@ -145,7 +145,7 @@ def _compute_weights(b: Functions, scores: Array) -> tuple[Array, Array]:
     return b.divide(powers, safe), b.squeeze(lse, axis=-1)
 
 
-def _score_factor(q: Array, scale: float | None) -> float:
+def _find_score_factor(q: Array, scale: float | None) -> float:
     """Return the factor of the scores; by default 1 / the square root of the width."""
     return 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else scale
 
@@ -153,7 +153,7 @@ def _score_factor(q: Array, scale: float | None) -> float:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+GRAD_RULES: dict[str, GradRule] = {}
 
 
 def _save_all(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
@@ -162,7 +162,7 @@ def _save_all(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
     return (*args[:3], mask, key, *out), options
 
 
-@add_rule(RULES, "attention", save=_save_all)
+@add_grad_rule(GRAD_RULES, "attention", save=_save_all)
 def _grad_attention(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, "dropout": 0.0, **options}
@@ -170,52 +170,52 @@ def _grad_attention(b: Functions, saved: Any, grad: Array, needs: Needs) -> Part
     if any(needs[:3]):
         parts = b.attention_grad(grad, *arrays, **options)
     if needs[3:] and needs[3]:
-        return *parts, _mask_gradient(b, arrays, grad, options)
+        return *parts, _grad_mask(b, arrays, grad, options)
     return parts
 
 
-def _mask_gradient(b: Functions, arrays: Any, grad: Array, options: Options) -> Array:
+def _grad_mask(b: Functions, arrays: Any, grad: Array, options: Options) -> Array:
     """Return the gradient with respect to a mask that is added to the scores."""
     q, k, v, mask, key, *_ = arrays
     scale = options["scale"] or 1 / math.sqrt(q.shape[-1])
     scores = b.multiply(b.matmul(q, b.matrix_transpose(k)), scale)
     if options["causal"]:
-        scores = b.where(_causal_mask(b, *scores.shape[-2:]), scores, -math.inf)
+        scores = b.where(_make_causal_mask(b, *scores.shape[-2:]), scores, -math.inf)
     weights = b.softmax(b.add(scores, mask))
     by_weights = b.matmul(grad, b.matrix_transpose(v))
     if options["dropout"] and key is not None:
         by_weights = b.dropout(by_weights, key, options["dropout"])
     by_scores = b.softmax_grad(by_weights, weights)
-    return as_input(b, by_scores, keep.like(mask))
+    return fit_grad(b, by_scores, keep.get_spec(mask))
 
 
 # Shape rules ---------------------------------------------------------------------------
 
 
-def attention_shape(call: Call) -> list[Spec]:
+def infer_attention(call: Call) -> list[Spec]:
     """Return the output, and the log-sum-exp of each row of scores."""
     q, _, v = call.args[:3]
     rows = q.shape[:-1]
     if call.name == "attention_varlen":  # concatenated sequences: (total, heads, width)
         rows = (q.shape[1], q.shape[0])
-    return [((*q.shape[:-1], v.shape[-1]), q.dtype), (rows, dtype_of_statistic(q))]
+    return [((*q.shape[:-1], v.shape[-1]), q.dtype), (rows, find_statistic_dtype(q))]
 
 
-def attention_grad_shape(call: Call) -> list[Spec]:
+def infer_attention_grad(call: Call) -> list[Spec]:
     """Return the shapes and dtypes of queries, keys and values."""
     return [get_spec(value) for value in call.args[1:4]]
 
 
-SHAPES: dict[str, ShapeRule] = {
-    "attention": attention_shape,
-    "attention_grad": attention_grad_shape,
+SHAPE_RULES: dict[str, ShapeRule] = {
+    "attention": infer_attention,
+    "attention_grad": infer_attention_grad,
 }
 
 
 # NumPy versions ------------------------------------------------------------------------
 
 
-@widen
+@in_float32
 def numpy_attention(
     b: Functions,
     q: Floats,
@@ -227,19 +227,19 @@ def numpy_attention(
     scale: float | None = None,
     causal: bool = False,
     dropout: float = 0.0,
-    out: Pair | None = None,
-) -> Pair:
+    out: TwoArrays | None = None,
+) -> TwoArrays:
     """Return the result ``(n, h, l, d)`` and the log-sum-exp of scores ``(n, h, l)``."""
-    q, k, v = with_unit_stride(q), with_unit_stride(k), with_unit_stride(v)
+    q, k, v = to_unit_stride(q), to_unit_stride(k), to_unit_stride(v)
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
     made = _allocate_heads((*q.shape[:3], v.shape[3]), q.dtype, out and out[0])
     lse = allocate_sums(q.shape[:3], q.dtype, out and out[1])
-    rule = score_factor(q, scale), causal, _dropout_options(key, dropout)
+    rule = find_score_factor(q, scale), causal, _find_dropout(key, dropout)
     _native.attention(q, k, v, mask, None, *rule, made, lse, b.threads)
-    return write_each((made, lse), out)
+    return write_outs((made, lse), out)
 
 
-@widen
+@in_float32
 def numpy_attention_grad(
     b: Functions,
     grad: Floats,
@@ -255,14 +255,14 @@ def numpy_attention_grad(
     scale: float | None = None,
     causal: bool = False,
     dropout: float = 0.0,
-    out: Triple | None = None,
-) -> Triple:
+    out: ThreeArrays | None = None,
+) -> ThreeArrays:
     """Return the gradients of ``attention`` with respect to q, k and v."""
-    grad, q, k, v, output = (with_unit_stride(array) for array in (grad, q, k, v, output))
+    grad, q, k, v, output = (to_unit_stride(array) for array in (grad, q, k, v, output))
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
-    rule = score_factor(q, scale), causal, _dropout_options(key, dropout)
+    rule = find_score_factor(q, scale), causal, _find_dropout(key, dropout)
     given = grad, q, k, v, mask, None, output, to_contiguous(lse), *rule
-    if out is None and is_one_array(q, k, v):
+    if out is None and are_sections(q, k, v):
         return _compute_joined_grad(b, given, q)
     by_q, by_k, by_v = out or (None, None, None)
     made = (
@@ -271,13 +271,13 @@ def numpy_attention_grad(
         _allocate_heads(v.shape, q.dtype, by_v),
     )
     _native.attention_grad(*given, *made, b.threads)
-    return write_each(made, out)
+    return write_outs(made, out)
 
 
-def _compute_joined_grad(b: Functions, given: tuple[Any, ...], q: Floats) -> Triple:
+def _compute_joined_grad(b: Functions, given: tuple[Any, ...], q: Floats) -> ThreeArrays:
     """Return the gradients as views of one array, if q, k and v are views of one array."""
     n, h, rows, d = q.shape
-    made = fresh((n, rows, 3, h, d), q.dtype)
+    made = allocate((n, rows, 3, h, d), q.dtype)
     joined = made.reshape((n, rows, 3 * h, d)).swapaxes(1, 2)
     kernel: Any = _native.attention_grad
     kernel(*given, joined, None, None, b.threads)
@@ -285,7 +285,7 @@ def _compute_joined_grad(b: Functions, given: tuple[Any, ...], q: Floats) -> Tri
     return by_q, by_k, by_v
 
 
-def with_unit_stride(x: Floats) -> Floats:
+def to_unit_stride(x: Floats) -> Floats:
     """Return the array in a form that the kernel reads: contiguous along the last axis."""
     steps = x.strides
     if (steps[-1] == x.itemsize or x.shape[-1] <= 1) and min(steps) >= 0:
@@ -300,7 +300,7 @@ def _allocate_heads(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) 
     ):
         return out
     n, h, rows, d = shape
-    return fresh((n, rows, h, d), dtype).swapaxes(1, 2)
+    return allocate((n, rows, h, d), dtype).swapaxes(1, 2)
 
 
 def allocate_sums(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) -> Floats:
@@ -323,11 +323,11 @@ def _broadcast_mask(
     return np.broadcast_to(mask, shape)
 
 
-def score_factor(q: Floats, scale: float | None) -> float:
+def find_score_factor(q: Floats, scale: float | None) -> float:
     """Return the factor of the scores; by default 1 / the square root of the width."""
     return float(q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
 
 
-def _dropout_options(key: KeyLike | None, rate: float) -> tuple[int, int, float] | None:
+def _find_dropout(key: KeyLike | None, rate: float) -> tuple[int, int, float] | None:
     """Return the two integers of the key and the dropout rate; None without dropout."""
     return (*key_to_words(key), rate) if rate and key is not None else None

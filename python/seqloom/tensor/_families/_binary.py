@@ -9,17 +9,17 @@ import numpy as np
 
 from seqloom.tensor._elements import require_in_range
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._numpy_arrays import Floats, widen, write_to
-from seqloom.tensor._families._numpy_functions import FLOAT, promote_two, wrap_binary
+from seqloom.tensor._families._numpy_arrays import Floats, in_float32, write_out
+from seqloom.tensor._families._numpy_functions import FLOAT32, promote_pair, wrap_binary
 from seqloom.tensor._families._rule import (
+    Backward,
+    GradRule,
     Parts,
-    Pull,
-    Rule,
     Save,
     ShapeRule,
-    add_rule,
-    as_input,
-    elementwise,
+    add_grad_rule,
+    fit_grad,
+    infer_elementwise,
 )
 from seqloom.tensor._families._unary import zero_gradient
 from seqloom.tensor._operations import list_family
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     # Arguments: the backend, the gradient, both inputs and the output.
     Operand = Array | float
     Saved = tuple[Args, Array | None, Specs]
-    Slope = Callable[[Functions, Array, Array, Array, Array], Array]
+    GradientFormula = Callable[[Functions, Array, Array, Array, Array], Array]
 
 
 # Default implementations ---------------------------------------------------------------
@@ -80,77 +80,77 @@ def _as_array(b: Functions, x: Array, y: Operand) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+GRAD_RULES: dict[str, GradRule] = {}
 
 
-@add_rule(RULES, "add", save=keep.two_specs)
+@add_grad_rule(GRAD_RULES, "add", save=keep.save_two_specs)
 def _grad_add(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Parts:
     left, right = saved
     return (
-        as_input(b, grad, left) if left else None,
-        as_input(b, grad, right) if right else None,
+        fit_grad(b, grad, left) if left else None,
+        fit_grad(b, grad, right) if right else None,
     )
 
 
-@add_rule(RULES, "subtract", save=keep.two_specs)
+@add_grad_rule(GRAD_RULES, "subtract", save=keep.save_two_specs)
 def _grad_subtract(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Parts:
     left, right = saved
     return (
-        as_input(b, grad, left) if left else None,
-        as_input(b, b.negative(grad), right) if right else None,
+        fit_grad(b, grad, left) if left else None,
+        fit_grad(b, b.negative(grad), right) if right else None,
     )
 
 
-@add_rule(RULES, "multiply", save=keep.factors)
+@add_grad_rule(GRAD_RULES, "multiply", save=keep.save_factors)
 def _grad_multiply(b: Functions, saved: Factors, grad: Array, _needs: Needs) -> Parts:
     left, right, (left_like, right_like) = saved
     return (
-        as_input(b, b.multiply(grad, right), left_like) if left_like else None,
-        as_input(b, b.multiply(grad, left), right_like) if right_like else None,
+        fit_grad(b, b.multiply(grad, right), left_like) if left_like else None,
+        fit_grad(b, b.multiply(grad, left), right_like) if right_like else None,
     )
 
 
 def _save_quotient(args: Args, out: Array, needs: Needs, options: Options) -> Any:
     """Save the divisor; save the quotient only if the divisor needs a gradient."""
-    return args[1], out if needs[1] else None, keep.tracked_specs(args, out, needs, options)
+    return args[1], out if needs[1] else None, keep.save_specs(args, out, needs, options)
 
 
-@add_rule(RULES, "divide", save=_save_quotient)
+@add_grad_rule(GRAD_RULES, "divide", save=_save_quotient)
 def _grad_divide(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     right, out, (left_like, right_like) = saved
     share = b.divide(grad, right)
     return (
-        as_input(b, share, left_like) if left_like else None,
-        as_input(b, b.negative(b.multiply(share, out)), right_like) if right_like else None,
+        fit_grad(b, share, left_like) if left_like else None,
+        fit_grad(b, b.negative(b.multiply(share, out)), right_like) if right_like else None,
     )
 
 
 def _save_all(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
     """Save the inputs, the output, and the shape and dtype of tracked inputs."""
-    return args, out, keep.tracked_specs(args, out, needs, options)
+    return args, out, keep.save_specs(args, out, needs, options)
 
 
 def _save_inputs(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
     """Save the inputs, and the shape and dtype of tracked inputs."""
-    return args, None, keep.tracked_specs(args, out, needs, options)
+    return args, None, keep.save_specs(args, out, needs, options)
 
 
 def _save_power(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
     """Save the inputs; save the power only if the exponent needs a gradient."""
-    return args, out if needs[1] else None, keep.tracked_specs(args, out, needs, options)
+    return args, out if needs[1] else None, keep.save_specs(args, out, needs, options)
 
 
-def _make_rule(save: Save[Saved], *slopes: Slope) -> Rule:
+def _make_binary_rule(save: Save[Saved], *slopes: GradientFormula) -> GradRule:
     """Return the rule of a function of two inputs, with a gradient formula for each."""
 
-    def pull(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
+    def backward(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
         args, out, likes = saved
         return [
-            as_input(b, slope(b, grad, args[0], args[1], out), like) if like else None
+            fit_grad(b, slope(b, grad, args[0], args[1], out), like) if like else None
             for slope, like in zip(slopes, likes, strict=True)
         ]
 
-    return Rule(save, pull)
+    return GradRule(save, backward)
 
 
 def _base_gradient(
@@ -188,39 +188,39 @@ def _divide_by_radius(b: Functions, grad: Array, part: Array, other: Array) -> A
     return b.where(none, 0.0, b.divide(b.multiply(grad, part), b.where(none, 1.0, square)))
 
 
-def _choice_rule(left_loses: str, right_loses: str) -> Pull[Saved]:
+def _make_choice_rule(left_loses: str, right_loses: str) -> Backward[Saved]:
     """Return the rule of maximum or minimum; equal inputs each get half the gradient."""
     # If either input is NaN, both inputs get the whole gradient, as in PyTorch.
 
-    def pull(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
+    def backward(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
         (left, right), _, (left_like, right_like) = saved
         part = b.where(b.equal(left, right), b.multiply(grad, 0.5), grad)
 
-        def of(loses: str, like: ArgSpec | None) -> Array | None:
+        def route(loses: str, like: ArgSpec | None) -> Array | None:
             lost = getattr(b, loses)(left, right)
-            return as_input(b, b.where(lost, 0.0, part), like) if like else None
+            return fit_grad(b, b.where(lost, 0.0, part), like) if like else None
 
-        return of(left_loses, left_like), of(right_loses, right_like)
+        return route(left_loses, left_like), route(right_loses, right_like)
 
-    return pull
+    return backward
 
 
 def _save_condition(args: Args, out: Array, needs: Needs, options: Options) -> Any:
     """Save the condition, and the shape and dtype of tracked inputs."""
-    return args[0], keep.tracked_specs(args, out, needs, options)
+    return args[0], keep.save_specs(args, out, needs, options)
 
 
-@add_rule(RULES, "where", save=_save_condition)
+@add_grad_rule(GRAD_RULES, "where", save=_save_condition)
 def _grad_where(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     condition, (_, left, right) = saved
     return (
         None,
-        as_input(b, b.where(condition, grad, 0.0), left) if left else None,
-        as_input(b, b.where(condition, 0.0, grad), right) if right else None,
+        fit_grad(b, b.where(condition, grad, 0.0), left) if left else None,
+        fit_grad(b, b.where(condition, 0.0, grad), right) if right else None,
     )
 
 
-@add_rule(RULES, "clip", save=_save_inputs)
+@add_grad_rule(GRAD_RULES, "clip", save=_save_inputs)
 def _grad_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     (x, *bounds), _, likes = saved
     low, high = (*bounds, None, None)[:2]
@@ -242,7 +242,7 @@ def _grad_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
         under = b.logical_and(under, b.logical_not(crossed))
         over = b.logical_or(over, crossed)
     return [
-        as_input(b, free if outside is None else b.where(outside, grad, 0.0), like)
+        fit_grad(b, free if outside is None else b.where(outside, grad, 0.0), like)
         if like
         else None
         for outside, like in zip((None, under, over), likes, strict=False)
@@ -259,39 +259,39 @@ def _is_outside(b: Functions, inside: str, x: Array, bound: Any, outside: Any) -
     return b.logical_not(getattr(b, inside)(x, bound)) if is_number else outside
 
 
-RULES.update(
+GRAD_RULES.update(
     {
-        "remainder": _make_rule(
+        "remainder": _make_binary_rule(
             _save_inputs,
             lambda _b, grad, _x, _y, _: grad,
             lambda b, grad, x, y, _: b.negative(b.multiply(grad, b.floor(b.divide(x, y)))),
         ),
-        "pow": _make_rule(_save_power, _base_gradient, _exponent_gradient),
-        "atan2": _make_rule(
+        "pow": _make_binary_rule(_save_power, _base_gradient, _exponent_gradient),
+        "atan2": _make_binary_rule(
             _save_inputs,
             lambda b, grad, y, x, _: _divide_by_radius(b, grad, x, y),
             lambda b, grad, y, x, _: b.negative(_divide_by_radius(b, grad, y, x)),
         ),
-        "logaddexp": _make_rule(
+        "logaddexp": _make_binary_rule(
             _save_inputs,
             # The output loses digits for large values, so the rule uses the inputs.
             lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(x, y))),
             lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(y, x))),
         ),
-        "hypot": _make_rule(
+        "hypot": _make_binary_rule(
             _save_all,
             lambda b, grad, x, _, out: b.multiply(grad, b.divide(x, out)),
             lambda b, grad, _, y, out: b.multiply(grad, b.divide(y, out)),
         ),
-        "copysign": _make_rule(
+        "copysign": _make_binary_rule(
             _save_all,
             lambda b, grad, x, _, out: b.multiply(grad, b.multiply(b.sign(x), b.sign(out))),
             lambda b, grad, _x, _y, _: b.zeros_like(grad),
         ),
         # ``nextafter`` is a step function, so its derivative is 0.
-        "nextafter": Rule(keep.no_values, zero_gradient, tracked=0),
-        "maximum": Rule(_save_inputs, _choice_rule("less", "greater")),
-        "minimum": Rule(_save_inputs, _choice_rule("greater", "less")),
+        "nextafter": GradRule(keep.save_nothing, zero_gradient, tracked=0),
+        "maximum": GradRule(_save_inputs, _make_choice_rule("less", "greater")),
+        "minimum": GradRule(_save_inputs, _make_choice_rule("greater", "less")),
     }
 )
 
@@ -299,8 +299,8 @@ RULES.update(
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = dict.fromkeys(
-    list_family("binary") - {"accumulate"}, elementwise
+SHAPE_RULES: dict[str, ShapeRule] = dict.fromkeys(
+    list_family("binary") - {"accumulate"}, infer_elementwise
 )
 
 
@@ -313,11 +313,11 @@ def numpy_where(condition: Any, x: Any, y: Any, out: Floats | None = None) -> Fl
     if one is not other:
         require_in_range(x, other)  # np.where would convert the number to an array.
         require_in_range(y, one)
-        x, y = promote_two(x, y)
+        x, y = promote_pair(x, y)
     elif type(x) is float or type(y) is float:  # Both x and y are Python numbers.
-        x, y = FLOAT.type(x), FLOAT.type(y)
+        x, y = FLOAT32.type(x), FLOAT32.type(y)
     made: Any = cast("Any", np.where)(condition, x, y)
-    return write_to(made, out)
+    return write_out(made, out)
 
 
 def numpy_clip(
@@ -328,10 +328,10 @@ def numpy_clip(
 ) -> Floats:
     """Return the values, limited to a range."""
     if x.dtype.kind == "V":  # The dtype is bfloat16.
-        return widen(np.clip)(x, min, max, **({} if out is None else {"out": out}))
+        return in_float32(np.clip)(x, min, max, **({} if out is None else {"out": out}))
     for bound in (min, max):
-        x = x if bound is None else promote_two(x, bound)[0]
-    min, max = (each if each is None else promote_two(x, each)[1] for each in (min, max))  # noqa: A001
+        x = x if bound is None else promote_pair(x, bound)[0]
+    min, max = (each if each is None else promote_pair(x, each)[1] for each in (min, max))  # noqa: A001
     return np.clip(x, min, max, out=out)
 
 
@@ -343,7 +343,7 @@ def numpy_accumulate(total: Floats, more: Floats) -> Floats:
 
 
 # NumPy functions that need no wrapper.
-LIBRARY = {
+LIBRARY_FUNCTIONS = {
     name: wrap_binary(name)
     for name in list_family("binary", "numpy") - {"where", "clip", "accumulate"}
 }

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
+from seqloom.tensor._families._numpy_arrays import Floats, allocate, in_float32, write_out
 from seqloom.tensor._families._rule import (
-    ALL,
+    ALL_RESULTS,
     Call,
+    GradRule,
     Parts,
-    Rule,
     ShapeRule,
     Spec,
-    add_shape,
-    last_argument_shape,
-    rank_rules,
+    add_shape_rule,
+    infer_given_shape,
+    make_rank_rules,
 )
-from seqloom.tensor._families._windows import Size, Tap, Windows, to_sizes, windows_of
+from seqloom.tensor._families._windows import Size, Tap, Windows, make_windows, to_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,7 +54,7 @@ def conv(
     **geometry: Size,
 ) -> Array:
     """Return the cross-correlation: for each window, the sum of weights times inputs."""
-    windows = Windows.of(weight.shape[2:], **geometry)
+    windows = Windows.make(weight.shape[2:], **geometry)
     counts = windows.counts(x.shape[2:])
     weight = _split_groups(b, weight, 0, groups)
     out = None
@@ -76,7 +76,7 @@ def conv_input_grad(
     **geometry: Size,
 ) -> Array:
     """Return the gradient of `conv` with respect to its input of the given shape."""
-    windows = Windows.of(weight.shape[2:], **geometry)
+    windows = Windows.make(weight.shape[2:], **geometry)
     weight = _split_groups(b, weight, 0, groups)
     rows = _to_rows(b, grad, groups)
 
@@ -84,7 +84,7 @@ def conv_input_grad(
         part = b.matmul(b.matrix_transpose(b.index(weight, (..., *tap))), rows)
         return b.reshape(part, (*shape[:2], *grad.shape[2:]))
 
-    return windows.scatter(b, share, shape)
+    return windows.add_taps(b, share, shape)
 
 
 def conv_weight_grad(
@@ -97,7 +97,7 @@ def conv_weight_grad(
     **geometry: Size,
 ) -> tuple[Array, Array]:
     """Return the gradients of `conv` with respect to weight (of shape `shape`) and bias."""
-    windows = Windows.of(shape[2:], **geometry)
+    windows = Windows.make(shape[2:], **geometry)
     rows = _to_rows(b, grad, groups)
     parts: list[Array] = []
     for _, covered in windows.taps(b, x, 0, counts=grad.shape[2:]):
@@ -118,7 +118,7 @@ def conv_transpose(
     **geometry: Size,
 ) -> Array:
     """Return the transposed convolution; the weight is ``(c, o / groups, …)``."""
-    windows = Windows.of(weight.shape[2:], **geometry)
+    windows = Windows.make(weight.shape[2:], **geometry)
     extra = to_sizes(output_padding, len(windows.kernel))
     cut = ((0, 0),) * len(extra)
     if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
@@ -176,16 +176,16 @@ def _save_factors(args: Args, _out: Array, needs: Needs, options: Options) -> An
     return kept, (tuple(x.shape), tuple(weight.shape)), options
 
 
-def _conv_rule(name: str) -> Rule:
+def _make_conv_rule(name: str) -> GradRule:
     """Return the gradient rule of a convolution."""
 
-    def pull(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+    def backward(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
         (x, weight), (x_shape, weight_shape), options = saved
         # Look up `conv_grads` in the class, because an Autodiff instance would return
         # the attribute of its inner backend.
         if needs[1] and (together := getattr(type(b), "conv_grads", None)):
             like = weight if needs[0] else weight_shape
-            return _grad_at_once(together, (grad, x, like), needs, options)
+            return _grad_together(together, (grad, x, like), needs, options)
         by_x = by_weight = by_bias = None
         if needs[0]:
             by_x = getattr(b, f"{name}_input_grad")(grad, weight, x_shape, **options)
@@ -196,10 +196,10 @@ def _conv_rule(name: str) -> Rule:
             by_bias = b.sum(grad, axis=(0, *range(2, len(grad.shape))))
         return by_x, by_weight, by_bias
 
-    return Rule(_save_factors, pull)
+    return GradRule(_save_factors, backward)
 
 
-def _grad_at_once(
+def _grad_together(
     together: Callable[..., Any], arrays: Args, needs: Needs, options: Options
 ) -> Parts:
     """Compute all needed gradients in one call of the array library."""
@@ -209,10 +209,10 @@ def _grad_at_once(
     return tuple([next(parts) if is_wanted else None for is_wanted in wanted])
 
 
-def _conv_input_grad_rule(name: str) -> Rule:
+def _make_input_grad_rule(name: str) -> GradRule:
     """Return the rule of an operation that is itself an input gradient of ``conv``."""
 
-    def pull(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+    def backward(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
         (slope, weight), (_, weight_shape), options = saved
         by_slope = by_weight = None
         if needs[0]:
@@ -222,13 +222,13 @@ def _conv_input_grad_rule(name: str) -> Rule:
             by_weight = weight_grad(grad, slope, weight_shape, **options)[0]
         return by_slope, by_weight
 
-    return Rule(_save_factors, pull)
+    return GradRule(_save_factors, backward)
 
 
-def _conv_weight_grad_rule(name: str) -> Rule:
+def _make_weight_grad_rule(name: str) -> GradRule:
     """Return the rule of an operation that is itself a weight gradient of ``conv``."""
 
-    def pull(b: Functions, saved: Any, grads: Any, needs: Needs) -> Parts:
+    def backward(b: Functions, saved: Any, grads: Any, needs: Needs) -> Parts:
         (x, slope), (x_shape, slope_shape), options = saved
         by_weight, by_bias = grads
         by_x = by_slope = None
@@ -241,46 +241,46 @@ def _conv_weight_grad_rule(name: str) -> Rule:
             by_slope = b.broadcast_to(wide, slope_shape)
         return by_x, by_slope
 
-    return Rule(_save_factors, pull, tracked=ALL)
+    return GradRule(_save_factors, backward, tracked=ALL_RESULTS)
 
 
-RULES: dict[str, Rule] = {
-    **rank_rules(_conv_rule, "conv"),
-    **rank_rules(_conv_input_grad_rule, "conv", "_input_grad"),
-    **rank_rules(_conv_weight_grad_rule, "conv", "_weight_grad"),
+GRAD_RULES: dict[str, GradRule] = {
+    **make_rank_rules(_make_conv_rule, "conv"),
+    **make_rank_rules(_make_input_grad_rule, "conv", "_input_grad"),
+    **make_rank_rules(_make_weight_grad_rule, "conv", "_weight_grad"),
 }
 
 
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(("conv1d_input_grad", "conv2d_input_grad"), last_argument_shape)
+SHAPE_RULES: dict[str, ShapeRule] = {
+    **dict.fromkeys(("conv1d_input_grad", "conv2d_input_grad"), infer_given_shape)
 }
 
 
-@add_shape(SHAPES, "conv1d", "conv2d")
+@add_shape_rule(SHAPE_RULES, "conv1d", "conv2d")
 def _shape_conv(call: Call) -> Spec:
     """Return the shape of a convolution: one element per window and output channel."""
     x, weight = call.args[:2]
-    counts = windows_of(weight.shape[2:], call.options).counts(x.shape[2:])
+    counts = make_windows(weight.shape[2:], call.options).counts(x.shape[2:])
     return (x.shape[0], weight.shape[0], *counts), x.dtype
 
 
-@add_shape(SHAPES, "conv_transpose1d", "conv_transpose2d")
+@add_shape_rule(SHAPE_RULES, "conv_transpose1d", "conv_transpose2d")
 def _shape_conv_transpose(call: Call) -> Spec:
     """Return the shape of a transposed convolution."""
     x, weight = call.args[:2]
-    windows = windows_of(weight.shape[2:], call.options)
+    windows = make_windows(weight.shape[2:], call.options)
     extra = to_sizes(call.options.get("output_padding", 0), len(windows.kernel))
     channels = weight.shape[1] * call.options.get("groups", 1)
     return (x.shape[0], channels, *windows.lengths(x.shape[2:], extra)), x.dtype
 
 
-@add_shape(SHAPES, "conv1d_weight_grad", "conv2d_weight_grad")
+@add_shape_rule(SHAPE_RULES, "conv1d_weight_grad", "conv2d_weight_grad")
 def _shape_weight_grad(call: Call) -> list[Spec]:
     """Return the shapes of the gradients of weight (the third argument) and bias."""
-    shape, dtype = last_argument_shape(call)
+    shape, dtype = infer_given_shape(call)
     return [(shape, dtype), (shape[:1], dtype)]
 
 
@@ -290,7 +290,7 @@ def _shape_weight_grad(call: Call) -> list[Spec]:
 _RANK_1D = 3  # The number of axes of an array (n, c, l).
 
 
-@widen
+@in_float32
 def numpy_conv(
     b: Functions,
     x: Floats,
@@ -302,16 +302,16 @@ def numpy_conv(
     **geometry: Size,
 ) -> Floats:
     """Return the cross-correlation, in a new array or in `out`."""
-    windows = Windows.of(weight.shape[2:], **geometry)
+    windows = Windows.make(weight.shape[2:], **geometry)
     if out is None:
         counts = windows.counts(x.shape[2:])
-        out = fresh((x.shape[0], weight.shape[0], *counts), x.dtype)
+        out = allocate((x.shape[0], weight.shape[0], *counts), x.dtype)
     arrays = _to_image(x), _to_image(weight), bias, _to_image(out)
     _native.conv2d(*arrays, _to_steps(windows), groups, b.threads)
     return out
 
 
-@widen
+@in_float32
 def numpy_conv_input_grad(
     b: Functions,
     grad: Floats,
@@ -323,14 +323,14 @@ def numpy_conv_input_grad(
     **geometry: Size,
 ) -> Floats:
     """Return the gradient of `conv` with respect to its input of the given shape."""
-    windows = Windows.of(weight.shape[2:], **geometry)
-    out = fresh(tuple(shape), grad.dtype) if out is None else out
+    windows = Windows.make(weight.shape[2:], **geometry)
+    out = allocate(tuple(shape), grad.dtype) if out is None else out
     arrays = _to_image(grad), _to_image(weight), _to_image(out)
     _native.conv2d_input_grad(*arrays, _to_steps(windows), groups, b.threads)
     return out
 
 
-@widen
+@in_float32
 def numpy_conv_weight_grad(
     b: Functions,
     x: Floats,
@@ -342,15 +342,15 @@ def numpy_conv_weight_grad(
     **geometry: Size,
 ) -> tuple[Floats, Floats]:
     """Return the gradients of `conv` with respect to weight (of shape `shape`) and bias."""
-    windows = Windows.of(shape[2:], **geometry)
+    windows = Windows.make(shape[2:], **geometry)
     if out is None:
-        out = fresh(tuple(shape), grad.dtype), np.empty(shape[0], grad.dtype)
+        out = allocate(tuple(shape), grad.dtype), np.empty(shape[0], grad.dtype)
     arrays = _to_image(x), _to_image(grad), _to_image(out[0]), out[1]
     _native.conv2d_weight_grad(*arrays, _to_steps(windows), groups, b.threads)
     return out
 
 
-@widen
+@in_float32
 def numpy_conv_transpose(
     b: Functions,
     x: Floats,
@@ -363,12 +363,12 @@ def numpy_conv_transpose(
     **geometry: Any,
 ) -> Floats:
     """Return the transposed convolution; the weight is ``(c, o / groups, …)``."""
-    windows = Windows.of(weight.shape[2:], **geometry)
+    windows = Windows.make(weight.shape[2:], **geometry)
     extra = to_sizes(output_padding, x.ndim - 2)
     if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
         # The kernel rejects an output padding that is not smaller than the stride.
         geometry |= {"output_padding": extra, "groups": groups}
-        return write_to(conv_transpose(b, x, weight, bias, **geometry), out)
+        return write_out(conv_transpose(b, x, weight, bias, **geometry), out)
     lengths = windows.lengths(x.shape[2:], extra)
     shape = (x.shape[0], weight.shape[1] * groups, *lengths)
     made: Floats = numpy_conv_input_grad(

@@ -15,16 +15,16 @@ from seqloom.tensor._elements import (
     require_representable,
     to_native,
 )
-from seqloom.tensor._families._numpy_functions import FLOAT, find_common_type, to_dtype
+from seqloom.tensor._families._numpy_functions import FLOAT32, find_common_type, to_dtype
 from seqloom.tensor._families._rule import (
     Call,
+    GradRule,
     Parts,
-    Rule,
     ShapeRule,
     Spec,
-    add_rule,
-    add_shape,
-    elementwise,
+    add_grad_rule,
+    add_shape_rule,
+    infer_elementwise,
     to_numpy_dtype,
 )
 
@@ -126,11 +126,13 @@ def _choose_dtype(b: Functions, x: Array, dtype: DType) -> DTypeLike:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+GRAD_RULES: dict[str, GradRule] = {}
 
 
-@add_rule(
-    RULES, "astype", save=lambda args, out, _needs, _options: (args[0].dtype, out.dtype)
+@add_grad_rule(
+    GRAD_RULES,
+    "astype",
+    save=lambda args, out, _needs, _options: (args[0].dtype, out.dtype),
 )
 def _grad_astype(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     before, after = saved
@@ -141,10 +143,10 @@ def _grad_astype(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {"to_full_precision": elementwise}
+SHAPE_RULES: dict[str, ShapeRule] = {"to_full_precision": infer_elementwise}
 
 
-@add_shape(SHAPES, "astype", "asarray")
+@add_shape_rule(SHAPE_RULES, "astype", "asarray")
 def _shape_cast(call: Call) -> Spec:
     """Return the shape of the first argument and the requested dtype."""
     options = call.options
@@ -271,12 +273,12 @@ def numpy_result_type(*args: Any) -> np.dtype[np.generic]:
     rest = [np.dtype(to_dtype(getattr(arg, "dtype", arg))) for arg in rest]
     found = find_common_type(*rest) if rest else np.result_type(*map(type, numbers))
     if any(isinstance(number, complex) for number in numbers):
-        return np.result_type(found if rest else FLOAT, 1j)
+        return np.result_type(found if rest else FLOAT32, 1j)
     if found.kind not in "biu":
-        return found if rest else FLOAT
+        return found if rest else FLOAT32
     has_fraction = any(isinstance(number, float) for number in numbers)
-    return FLOAT if has_fraction else np.result_type(found, *numbers)
+    return FLOAT32 if has_fraction else np.result_type(found, *numbers)
 
 
 # NumPy functions that need no wrapper.
-LIBRARY = {"from_dlpack": np.from_dlpack, "iinfo": np.iinfo}
+LIBRARY_FUNCTIONS = {"from_dlpack": np.from_dlpack, "iinfo": np.iinfo}

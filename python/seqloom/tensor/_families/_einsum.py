@@ -9,7 +9,7 @@ from string import ascii_letters
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.tensor._families._rule import Parts, Rule, add_rule, unbroadcast
+from seqloom.tensor._families._rule import GradRule, Parts, add_grad_rule, unbroadcast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,8 +34,8 @@ def einsum(b: Functions, equation: str, *operands: Array) -> Array:
     current, *rest = terms
     for position, term in enumerate(rest):
         needed = set(out).union(*(each for _, each in rest[position + 1 :]))
-        current = _contract(b, current, term, needed)
-    x, have = _sum_out(b, current, set(out))
+        current = _contract_pair(b, current, term, needed)
+    x, have = _sum_unneeded(b, current, set(out))
     order = tuple(have.index(label) for label in out)
     return b.permute_dims(x, order) if order != tuple(range(len(order))) else x
 
@@ -116,7 +116,7 @@ def _take_diagonals(b: Functions, term: Term) -> Term:
     return x, labels
 
 
-def _sum_out(b: Functions, term: Term, needed: Iterable[str]) -> Term:
+def _sum_unneeded(b: Functions, term: Term, needed: Iterable[str]) -> Term:
     """Sum over the axes whose labels are not in `needed`."""
     x, labels = term
     axes = tuple(i for i, label in enumerate(labels) if label not in needed)
@@ -126,10 +126,10 @@ def _sum_out(b: Functions, term: Term, needed: Iterable[str]) -> Term:
     )
 
 
-def _contract(b: Functions, left: Term, right: Term, needed: set[str]) -> Term:
+def _contract_pair(b: Functions, left: Term, right: Term, needed: set[str]) -> Term:
     """Return the product of two operands, computed as one matrix product."""
-    left = _sum_out(b, left, needed | set(right[1]))
-    right = _sum_out(b, right, needed | set(left[1]))
+    left = _sum_unneeded(b, left, needed | set(right[1]))
+    right = _sum_unneeded(b, right, needed | set(left[1]))
     both = [label for label in left[1] if label in right[1]]
     batch = [label for label in both if label in needed]
     gone = [label for label in both if label not in needed]
@@ -171,7 +171,7 @@ def _label_sizes(term: Term) -> dict[str, int]:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+GRAD_RULES: dict[str, GradRule] = {}
 
 
 def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
@@ -186,7 +186,7 @@ def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> A
     return formula, kept, [tuple(factor.shape) for factor in factors]
 
 
-@add_rule(RULES, "einsum", save=_save_factors)
+@add_grad_rule(GRAD_RULES, "einsum", save=_save_factors)
 def _grad_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     formula, factors, shapes = saved
     terms, result = _parse_equation(formula, tuple(len(shape) for shape in shapes))
@@ -202,12 +202,12 @@ def _grad_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
             parts.append(None)
             continue
         others = [(terms[i], factor) for i, factor in enumerate(factors) if i != position]
-        part = _factor_gradient(b, terms[position], [(result, grad), *others], sizes)
+        part = _grad_factor(b, terms[position], [(result, grad), *others], sizes)
         parts.append(unbroadcast(b, part, shape))
     return parts
 
 
-def _factor_gradient(
+def _grad_factor(
     b: Functions, wanted: str, known: list[tuple[str, Any]], sizes: Any
 ) -> Array:
     """Return the gradient of an operand: the sum over the labels that the operand lacks."""

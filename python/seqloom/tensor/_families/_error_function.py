@@ -20,13 +20,18 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
+    in_float32,
     make_out,
     to_contiguous,
-    widen,
-    write_to,
+    write_out,
 )
 from seqloom.tensor._families._numpy_functions import to_floats
-from seqloom.tensor._families._rule import Rule, ShapeRule, elementwise, rule_from_input
+from seqloom.tensor._families._rule import (
+    GradRule,
+    ShapeRule,
+    infer_elementwise,
+    rule_from_input,
+)
 
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
 _CHEBYSHEV_CENTRE = 3.75
 _TAYLOR_LIMIT = 1.0
 _TAYLOR_TERMS = 20
-_CHEBYSHEV = (
+_CHEBYSHEV_COEFFICIENTS = (
     1.177578934567402,
     -0.00459005458064643,
     -0.08424913336651804,
@@ -95,22 +100,22 @@ def _erfc_tail(b: Functions, x: Array) -> Array:
     """Return erfc of values >= 0, by Clenshaw's recurrence for Chebyshev series."""
     t = b.subtract(1.0, b.divide(2.0 * _CHEBYSHEV_CENTRE, b.add(x, _CHEBYSHEV_CENTRE)))
     older = newer = b.multiply(t, 0.0)
-    for coefficient in reversed(_CHEBYSHEV[1:]):
+    for coefficient in reversed(_CHEBYSHEV_COEFFICIENTS[1:]):
         doubled = b.multiply(b.multiply(t, newer), 2.0)
         older, newer = newer, b.add(b.subtract(doubled, older), coefficient)
-    total = b.add(b.subtract(b.multiply(t, newer), older), _CHEBYSHEV[0])
+    total = b.add(b.subtract(b.multiply(t, newer), older), _CHEBYSHEV_COEFFICIENTS[0])
     scale = b.exp(b.negative(b.square(x)))
     return b.divide(b.multiply(scale, total), b.add(b.multiply(x, 2.0), 1.0))
 
 
 # fmt: off
-_INVERSE_32 = (
+_ERF_INV_32 = (
     (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
      -0.00125372503, -0.00417768164, 0.246640727, 1.50140941),
     (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
      -0.0076224613, 0.00943887047, 1.00167406, 2.83297682),
 )
-_INVERSE_64 = (
+_ERF_INV_64 = (
     (-3.6444120640178196996e-21, -1.685059138182016589e-19, 1.2858480715256400167e-18,
      1.115787767802518096e-17, -1.333171662854620906e-16, 2.0972767875968561637e-17,
      6.6376381343583238325e-15, -4.0545662729752068639e-14, -8.1519341976054721522e-14,
@@ -140,13 +145,13 @@ def erf_inv(b: Functions, x: Array, *, narrow: bool) -> Array:
     """Return the inverse of erf, using the polynomials for one float precision."""
     w = b.negative(b.log1p(b.negative(b.square(x))))
     if narrow:
-        near = _evaluate_polynomial(b, _INVERSE_32[0], b.subtract(w, 2.5))
-        far = _evaluate_polynomial(b, _INVERSE_32[1], b.subtract(b.sqrt(w), 3.0))
+        near = _evaluate_polynomial(b, _ERF_INV_32[0], b.subtract(w, 2.5))
+        far = _evaluate_polynomial(b, _ERF_INV_32[1], b.subtract(b.sqrt(w), 3.0))
         return b.multiply(b.where(b.less(w, 5.0), near, far), x)
-    near = _evaluate_polynomial(b, _INVERSE_64[0], b.subtract(w, 3.125))
+    near = _evaluate_polynomial(b, _ERF_INV_64[0], b.subtract(w, 3.125))
     root = b.sqrt(w)
-    middle = _evaluate_polynomial(b, _INVERSE_64[1], b.subtract(root, 3.25))
-    far = _evaluate_polynomial(b, _INVERSE_64[2], b.subtract(root, 5.0))
+    middle = _evaluate_polynomial(b, _ERF_INV_64[1], b.subtract(root, 3.25))
+    far = _evaluate_polynomial(b, _ERF_INV_64[2], b.subtract(root, 5.0))
     far = b.where(b.less(w, 16.0), middle, far)
     return b.multiply(b.where(b.less(w, 6.25), near, far), x)
 
@@ -163,15 +168,15 @@ def _evaluate_polynomial(b: Functions, coefficients: tuple[float, ...], x: Array
 # Gradient rules ------------------------------------------------------------------------
 
 
-_ERF_SLOPE = 2 / math.sqrt(math.pi)
+_ERF_SLOPE_AT_ZERO = 2 / math.sqrt(math.pi)
 
 
 def _erf_gradient(b: Functions, grad: Array, x: Array) -> Array:
     bell = b.exp(b.negative(b.square(x)))
-    return b.multiply(grad, b.multiply(bell, _ERF_SLOPE))
+    return b.multiply(grad, b.multiply(bell, _ERF_SLOPE_AT_ZERO))
 
 
-RULES: dict[str, Rule] = {
+GRAD_RULES: dict[str, GradRule] = {
     "erf": rule_from_input(_erf_gradient),
     "erfc": rule_from_input(lambda b, grad, x: b.negative(_erf_gradient(b, grad, x))),
 }
@@ -180,7 +185,7 @@ RULES: dict[str, Rule] = {
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {**dict.fromkeys(("erf", "erfc"), elementwise)}
+SHAPE_RULES: dict[str, ShapeRule] = {**dict.fromkeys(("erf", "erfc"), infer_elementwise)}
 
 
 # NumPy versions ------------------------------------------------------------------------
@@ -193,13 +198,13 @@ _ERF_PROGRAMS = {
 }
 
 
-@widen
+@in_float32
 def numpy_erf(b: Functions, x: Floats, *, out: Floats | None = None) -> Floats:
     """Return the error function of each value."""
     x = to_contiguous(to_floats(x))
     made = make_out(out, x.shape, x.dtype)
     _ERF_PROGRAMS[x.dtype.char].run((x,), (made,), b.threads)
-    return write_to(made, out)
+    return write_out(made, out)
 
 
 # The error function of XLA in single precision: a quotient of polynomials in x²,

@@ -17,19 +17,19 @@ from seqloom.tensor._elements import broadcast_shapes, first_indexed_axes
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
+    in_float32,
     make_out,
     to_contiguous,
-    widen,
-    write_to,
+    write_out,
 )
 from seqloom.tensor._families._rule import (
     Call,
+    GradRule,
     Parts,
-    Rule,
     ShapeRule,
     Spec,
-    add_rule,
-    add_shape,
+    add_grad_rule,
+    add_shape_rule,
     make_dummy,
     unbroadcast,
 )
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Needs, OfShape
+    from seqloom.tensor._families._keep import Needs, SavedShape
 
 
 # Default implementations ---------------------------------------------------------------
@@ -134,30 +134,30 @@ def embedding_grad(b: Functions, grad: Array, ids: Array, *, rows: int) -> Array
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {
-    "embedding_grad": Rule(
-        keep.rest, lambda b, saved, grad, _: (b.embedding(grad, saved[0]),)
+GRAD_RULES: dict[str, GradRule] = {
+    "embedding_grad": GradRule(
+        keep.save_other_inputs, lambda b, saved, grad, _: (b.embedding(grad, saved[0]),)
     )
 }
 
 
-@add_rule(RULES, "index", save=keep.shape_and_options)
-def _grad_index(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "index", save=keep.save_shape_and_options)
+def _grad_index(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> Parts:
     shape, (key,), _ = saved
     return (b.scatter_index(grad, key, shape),)
 
 
-@add_rule(RULES, "take", save=keep.shape_and_options)
-def _grad_take(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "take", save=keep.save_shape_and_options)
+def _grad_take(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> Parts:
     shape, (positions,), options = saved
     axis = options.get("axis")
     axis = 0 if axis is None else axis % len(shape)
     return (b.scatter_index(grad, (slice(None),) * axis + (positions,), shape),)
 
 
-@add_rule(RULES, "take_along_axis", save=keep.shape_and_options)
+@add_grad_rule(GRAD_RULES, "take_along_axis", save=keep.save_shape_and_options)
 def _grad_take_along_axis(
-    b: Functions, saved: OfShape, grad: Array, _needs: Needs
+    b: Functions, saved: SavedShape, grad: Array, _needs: Needs
 ) -> Parts:
     shape, (positions,), options = saved
     axis = options.get("axis", -1) % len(shape)
@@ -173,8 +173,8 @@ def _grad_take_along_axis(
     return (unbroadcast(b, added, shape),)
 
 
-@add_rule(RULES, "embedding", save=keep.shape_and_options)
-def _grad_embedding(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "embedding", save=keep.save_shape_and_options)
+def _grad_embedding(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> Parts:
     shape, (ids,), _ = saved
     return (b.embedding_grad(grad, ids, rows=shape[0]),)
 
@@ -182,13 +182,13 @@ def _grad_embedding(b: Functions, saved: OfShape, grad: Array, _needs: Needs) ->
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {}
+SHAPE_RULES: dict[str, ShapeRule] = {}
 
 
 def shape_index(call: Call) -> Spec:
     """Return the shape of ``x[key]``."""
     x, key = call.args[:2]
-    found = make_dummy(x.shape)[_make_bare_key(key)].shape
+    found = make_dummy(x.shape)[_zero_key_arrays(key)].shape
     parts = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
     arrays = [part for part in parts if isinstance(part, Value)]
     if any(it.dtype == np.bool_ for it in arrays) or any(type(it) is bool for it in parts):
@@ -228,16 +228,16 @@ def _count_slice(part: slice, size: int) -> int:
     return max(0, -((start - stop) // step))
 
 
-def _make_bare_key(key: Any) -> Any:
+def _zero_key_arrays(key: Any) -> Any:
     """Replace each array in an index key by zeros."""
     if isinstance(key, Value):
         return make_dummy(key.shape, np.intp)
     if isinstance(key, tuple):
-        return tuple(_make_bare_key(part) for part in cast("tuple[Any, ...]", key))
+        return tuple(_zero_key_arrays(part) for part in cast("tuple[Any, ...]", key))
     return key
 
 
-@add_shape(SHAPES, "take")
+@add_shape_rule(SHAPE_RULES, "take")
 def _shape_take(call: Call) -> Spec:
     """Return the shape in which the axis is replaced by the shape of the indices."""
     x, indices = call.args[:2]
@@ -248,7 +248,7 @@ def _shape_take(call: Call) -> Spec:
     return (*x.shape[:at], *indices.shape, *x.shape[at + 1 :]), x.dtype
 
 
-@add_shape(SHAPES, "take_along_axis")
+@add_shape_rule(SHAPE_RULES, "take_along_axis")
 def _shape_take_along_axis(call: Call) -> Spec:
     """Return the shape of `x`, with the length of the indices along `axis`."""
     x, indices = call.args[:2]
@@ -257,7 +257,7 @@ def _shape_take_along_axis(call: Call) -> Spec:
     return broadcast_shapes(others, indices.shape), x.dtype
 
 
-SHAPES.update({"index": shape_index})
+SHAPE_RULES.update({"index": shape_index})
 
 
 # NumPy versions ------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def numpy_index(x: Floats, key: Any) -> Floats:
     return x[key]
 
 
-@widen
+@in_float32
 def numpy_embedding(
     weight: Floats, ids: NDArray[Any], *, out: Floats | None = None
 ) -> Floats:
@@ -284,7 +284,7 @@ def numpy_embedding(
     return np.take(weight, ids, axis=0, out=out)
 
 
-@widen
+@in_float32
 def numpy_embedding_grad(
     b: Functions, grad: Floats, ids: NDArray[Any], *, rows: int, out: Floats | None = None
 ) -> Floats:
@@ -294,8 +294,8 @@ def numpy_embedding_grad(
     ids = np.ascontiguousarray(ids, np.int64).reshape(-1)
     by_row = to_contiguous(grad).reshape((ids.size, width))
     _native.add_rows(by_row, ids, made, b.threads)
-    return write_to(made, out)
+    return write_out(made, out)
 
 
 # NumPy functions that need no wrapper.
-LIBRARY = {"nonzero": np.nonzero, "take": np.take}
+LIBRARY_FUNCTIONS = {"nonzero": np.nonzero, "take": np.take}

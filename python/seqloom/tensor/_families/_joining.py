@@ -9,18 +9,23 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._numpy_arrays import Floats, get_address, is_one_array, widen
-from seqloom.tensor._families._numpy_functions import promote_all
+from seqloom.tensor._families._numpy_arrays import (
+    Floats,
+    are_sections,
+    get_address,
+    in_float32,
+)
+from seqloom.tensor._families._numpy_functions import promote_arrays
 from seqloom.tensor._families._rule import (
-    ALL,
+    ALL_RESULTS,
     Call,
+    GradRule,
     Parts,
-    Rule,
     Shape,
     ShapeRule,
     Spec,
-    add_rule,
-    add_shape,
+    add_grad_rule,
+    add_shape_rule,
     find_dtype,
     make_dummy,
 )
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Needs, OfShape, Options, Shape
+    from seqloom.tensor._families._keep import Args, Needs, Options, SavedShape, Shape
 
     Saved = tuple[list[Shape], int | None]
 
@@ -48,13 +53,17 @@ def pad(
         if before < 0 or after < 0:
             kept = slice(max(-before, 0), length - max(-after, 0))
             x = b.index(x, make_axis_key(axis, kept))
-        parts = [_filler(b, x, axis, before, value), x, _filler(b, x, axis, after, value)]
+        parts = [
+            _make_pad(b, x, axis, before, value),
+            x,
+            _make_pad(b, x, axis, after, value),
+        ]
         parts = [part for part in parts if part is not None]
         x = b.concat(parts, axis=axis) if len(parts) > 1 else x
     return x
 
 
-def _filler(b: Functions, x: Array, axis: int, width: int, value: float) -> Array | None:
+def _make_pad(b: Functions, x: Array, axis: int, width: int, value: float) -> Array | None:
     """Return a constant array to join to `x`, or None if its width is 0."""
     if width <= 0:
         return None
@@ -78,7 +87,7 @@ def spaced(
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+GRAD_RULES: dict[str, GradRule] = {}
 
 
 def _save_shapes(args: Args, _out: Array, _needs: Needs, options: Options) -> Saved:
@@ -86,7 +95,7 @@ def _save_shapes(args: Args, _out: Array, _needs: Needs, options: Options) -> Sa
     return [tuple(arg.shape) for arg in args], options.get("axis", 0)
 
 
-@add_rule(RULES, "concat", save=_save_shapes, of_sequence=True)
+@add_grad_rule(GRAD_RULES, "concat", save=_save_shapes, of_sequence=True)
 def _grad_concat(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     shapes, axis = saved
     flat, start = axis is None, 0
@@ -105,7 +114,7 @@ def _slice_axis(b: Functions, grad: Array, axis: int, which: Any) -> Array:
     return b.index(grad, (slice(None),) * axis + (which,))
 
 
-@add_rule(RULES, "stack", save=_save_shapes, of_sequence=True)
+@add_grad_rule(GRAD_RULES, "stack", save=_save_shapes, of_sequence=True)
 def _grad_stack(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     shapes, axis = saved
     axis = (axis or 0) % (len(shapes[0]) + 1)
@@ -120,7 +129,7 @@ def _save_for_unstack(args: Args, _out: Array, _needs: Needs, options: Options) 
     return tuple(args[0].shape), args[0].dtype, options.get("axis", 0)
 
 
-@add_rule(RULES, "unstack", save=_save_for_unstack, tracked=ALL)
+@add_grad_rule(GRAD_RULES, "unstack", save=_save_for_unstack, tracked=ALL_RESULTS)
 def _grad_unstack(b: Functions, saved: Any, grads: Any, _needs: Needs) -> Parts:
     shape, dtype, axis = saved
     axis %= len(shape)
@@ -129,8 +138,8 @@ def _grad_unstack(b: Functions, saved: Any, grads: Any, _needs: Needs) -> Parts:
     return (b.stack(pieces, axis=axis),)
 
 
-@add_rule(RULES, "repeat", save=keep.shape_and_options)
-def _grad_repeat(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "repeat", save=keep.save_shape_and_options)
+def _grad_repeat(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> Parts:
     shape, (repeats,), options = saved
     axis = options.get("axis")
     flat = axis is None
@@ -145,8 +154,8 @@ def _grad_repeat(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Pa
     return (b.reshape(back, shape) if flat else back,)
 
 
-@add_rule(RULES, "tile", save=keep.shape_and_options)
-def _grad_tile(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "tile", save=keep.save_shape_and_options)
+def _grad_tile(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> Parts:
     shape, (times,), _ = saved
     ndim = max(len(shape), len(times))
     sizes = (1,) * (ndim - len(shape)) + shape
@@ -156,7 +165,7 @@ def _grad_tile(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Part
     return (b.reshape(total, shape),)
 
 
-@add_rule(RULES, "pad", save=keep.rest)
+@add_grad_rule(GRAD_RULES, "pad", save=keep.save_other_inputs)
 def _grad_pad(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
     (widths,) = saved
     sizes = zip(widths, grad.shape, strict=True)
@@ -172,10 +181,10 @@ def _grad_pad(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {}
+SHAPE_RULES: dict[str, ShapeRule] = {}
 
 
-@add_shape(SHAPES, "repeat")
+@add_shape_rule(SHAPE_RULES, "repeat")
 def _shape_repeat(call: Call) -> Spec:
     """Return the shape of ``repeat``."""
     (x, repeats), axis = call.args[:2], call.get(2, "axis")
@@ -190,7 +199,7 @@ def _shape_repeat(call: Call) -> Spec:
     return tuple(shape), x.dtype
 
 
-@add_shape(SHAPES, "tile")
+@add_shape_rule(SHAPE_RULES, "tile")
 def _shape_tile(call: Call) -> Spec:
     """Return the shape of ``tile``."""
     x, times = call.args
@@ -200,7 +209,7 @@ def _shape_tile(call: Call) -> Spec:
     return tuple(size * n for size, n in zip(*padded, strict=True)), x.dtype
 
 
-@add_shape(SHAPES, "concat")
+@add_shape_rule(SHAPE_RULES, "concat")
 def _shape_concat(call: Call) -> Spec:
     """Return the shape of ``concat``: the lengths along the joined axis are summed."""
     shapes = [value.shape for value in call.args[0]]
@@ -222,7 +231,7 @@ def _require_equal_shapes(shapes: list[Shape], axis: int | None = None) -> None:
         raise ValueError(f"the shapes {', '.join(map(str, shapes))} do not match")
 
 
-@add_shape(SHAPES, "stack")
+@add_shape_rule(SHAPE_RULES, "stack")
 def _shape_stack(call: Call) -> Spec:
     """Return the shape of ``stack``, which has a new axis."""
     values = call.args[0]
@@ -235,7 +244,7 @@ def _shape_stack(call: Call) -> Spec:
     return tuple(shape), find_dtype(call._replace(options={"axis": axis}))
 
 
-@add_shape(SHAPES, "unstack")
+@add_shape_rule(SHAPE_RULES, "unstack")
 def _shape_unstack(call: Call) -> list[Spec]:
     """Return the shape of each slice along an axis."""
     x = call.args[0]
@@ -245,7 +254,7 @@ def _shape_unstack(call: Call) -> list[Spec]:
     return [(tuple(shape), x.dtype)] * count
 
 
-@add_shape(SHAPES, "pad")
+@add_shape_rule(SHAPE_RULES, "pad")
 def _shape_pad(call: Call) -> Spec:
     """Return the shape of ``pad``."""
     x = call.args[0]
@@ -260,17 +269,17 @@ def numpy_concat(
     arrays: Sequence[Floats], *, axis: int | None = 0, out: Floats | None = None
 ) -> Floats:
     """Return the arrays joined along an axis."""
-    return np.concat(promote_all(arrays), axis=axis, out=out)
+    return np.concat(promote_arrays(arrays), axis=axis, out=out)
 
 
-@widen
+@in_float32
 def numpy_stack(
     arrays: Sequence[Floats], *, axis: int = 0, out: Floats | None = None
 ) -> Floats:
     """Return arrays joined along a new axis; a view if one array contains all of them."""
     first = arrays[0]
-    if out is not None or not is_one_array(*arrays):
-        return np.stack(promote_all(arrays), axis=axis, out=out)
+    if out is not None or not are_sections(*arrays):
+        return np.stack(promote_arrays(arrays), axis=axis, out=out)
     step = get_address(arrays[1]) - get_address(first)
     shape, strides = (len(arrays), *first.shape), (step, *first.strides)
     # The view refers to the first array, which keeps the memory of all arrays alive.
@@ -279,4 +288,4 @@ def numpy_stack(
 
 
 # NumPy functions that need no wrapper.
-LIBRARY = {"repeat": np.repeat, "tile": np.tile, "unstack": np.unstack}
+LIBRARY_FUNCTIONS = {"repeat": np.repeat, "tile": np.tile, "unstack": np.unstack}

@@ -19,19 +19,19 @@ Shape: TypeAlias = tuple[int, ...]
 ArgSpec: TypeAlias = tuple[Shape, Any]
 Specs: TypeAlias = tuple[ArgSpec | None, ...]
 # Types of the saved values.
-OneArray: TypeAlias = tuple[Array, Options]
+SavedArray: TypeAlias = tuple[Array, Options]
 Factors: TypeAlias = tuple[Array | None, Array | None, Specs]
-Statistics: TypeAlias = tuple[Args, tuple[Array, ...], Options]
-OfShape: TypeAlias = tuple[Shape, Args, Options]
-Everything: TypeAlias = tuple[Args, Array, Options]
+SavedNorm: TypeAlias = tuple[Args, tuple[Array, ...], Options]
+SavedShape: TypeAlias = tuple[Shape, Args, Options]
+SavedAll: TypeAlias = tuple[Args, Array, Options]
 
 
-def like(arg: Array) -> ArgSpec:
+def get_spec(arg: Array) -> ArgSpec:
     """Return the shape and dtype of an array, which are those of its gradient."""
     return arg.shape, arg.dtype
 
 
-def tracked_specs(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
+def save_specs(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
     """Save the shape and dtype of each tracked input."""
     return tuple(
         [
@@ -41,8 +41,8 @@ def tracked_specs(args: Args, _out: Array, needs: Needs, _options: Options) -> S
     )
 
 
-def two_specs(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
-    """Save the shape and dtype of two inputs; faster than `tracked_specs`."""
+def save_two_specs(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
+    """Save the shape and dtype of two inputs; faster than `save_specs`."""
     left, right = args
     one, two = needs
     return (
@@ -51,80 +51,84 @@ def two_specs(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs
     )
 
 
-def no_values(_args: Args, _out: Array, _needs: Needs, _options: Options) -> tuple[()]:
+def save_nothing(_args: Args, _out: Array, _needs: Needs, _options: Options) -> tuple[()]:
     """Save nothing."""
     return ()
 
 
-def output(_args: Args, out: Array, _needs: Needs, _options: Options) -> Array:
+def save_output(_args: Args, out: Array, _needs: Needs, _options: Options) -> Array:
     """Save the output."""
     return out
 
 
-def output_and_options(
+def save_output_and_options(
     _args: Args, out: Array, _needs: Needs, options: Options
-) -> OneArray:
+) -> SavedArray:
     """Save the output and the options."""
     return out, options
 
 
-def first(args: Args, _out: Array, _needs: Needs, _options: Options) -> Array:
+def save_input(args: Args, _out: Array, _needs: Needs, _options: Options) -> Array:
     """Save the first input."""
     return args[0]
 
 
-def first_spec(args: Args, _out: Array, _needs: Needs, _options: Options) -> ArgSpec:
+def save_input_spec(args: Args, _out: Array, _needs: Needs, _options: Options) -> ArgSpec:
     """Save the shape and dtype of the first input."""
     return args[0].shape, args[0].dtype
 
 
-def first_and_options(args: Args, _out: Array, _needs: Needs, options: Options) -> OneArray:
+def save_input_and_options(
+    args: Args, _out: Array, _needs: Needs, options: Options
+) -> SavedArray:
     """Save the first input and the options."""
     return args[0], options
 
 
-def inputs(args: Args, _out: Array, _needs: Needs, _options: Options) -> Args:
+def save_inputs(args: Args, _out: Array, _needs: Needs, _options: Options) -> Args:
     """Save all inputs."""
     return args
 
 
-def all_values(args: Args, out: Array, _needs: Needs, options: Options) -> Everything:
+def save_all(args: Args, out: Array, _needs: Needs, options: Options) -> SavedAll:
     """Save the inputs, the output and the options."""
     return args, out, options
 
 
-def factors(args: Args, out: Array, needs: Needs, options: Options) -> Factors:
+def save_factors(args: Args, out: Array, needs: Needs, options: Options) -> Factors:
     """Save each factor if the other factor is tracked, and shapes and dtypes of both."""
     left, right = args
     return (
         left if needs[1] else None,
         right if needs[0] else None,
-        two_specs(args, out, needs, options),
+        save_two_specs(args, out, needs, options),
     )
 
 
-def shape(args: Args, _out: Array, _needs: Needs, _options: Options) -> Shape:
+def save_shape(args: Args, _out: Array, _needs: Needs, _options: Options) -> Shape:
     """Save the shape of the first input."""
     return tuple(args[0].shape)
 
 
-def shape_and_options(args: Args, _out: Array, _needs: Needs, options: Options) -> OfShape:
+def save_shape_and_options(
+    args: Args, _out: Array, _needs: Needs, options: Options
+) -> SavedShape:
     """Save the shape of the first input, the other arguments and the options."""
     return tuple(args[0].shape), args[1:], options
 
 
-def rest(args: Args, _out: Array, _needs: Needs, _options: Options) -> Args:
+def save_other_inputs(args: Args, _out: Array, _needs: Needs, _options: Options) -> Args:
     """Save all arguments except the first, such as a key and a rate, or indices."""
     return args[1:]
 
 
-def rest_and_options(
+def save_other_inputs_and_options(
     args: Args, _out: Array, _needs: Needs, options: Options
 ) -> tuple[Args, Options]:
     """Save all arguments except the first, and the options."""
     return args[1:], options
 
 
-def statistics(args: Args, out: Array, _needs: Needs, options: Options) -> Statistics:
+def save_statistics(args: Args, out: Array, _needs: Needs, options: Options) -> SavedNorm:
     """Save the inputs, the statistics and the options of a norm, but not its output."""
     return args, out[1:], options

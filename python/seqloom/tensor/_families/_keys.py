@@ -14,7 +14,7 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
-from seqloom.tensor._families._numpy_arrays import make_out, widen, write_to
+from seqloom.tensor._families._numpy_arrays import in_float32, make_out, write_out
 from seqloom.tensor._families._rule import Call, ShapeRule, Spec, to_numpy_dtype
 
 if TYPE_CHECKING:
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 # Default implementations ---------------------------------------------------------------
 
 
-_PARITY = 0x1BD11BDA
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_ROUND_GROUPS = 5
+_THREEFRY_PARITY = 0x1BD11BDA
+_THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_THREEFRY_ROUND_GROUPS = 5
 _SPLIT_COUNTER = 1 << 31  # The high word of the counters that `split` uses.
-_INT32 = np.iinfo(np.int32)
+_INT32_LIMITS = np.iinfo(np.int32)
 _WORD_TYPE = np.dtype(np.uint32)
 
 
 def threefry(b: Functions, key: Array, high: Array, low: Array) -> tuple[Array, Array]:
     """Return the two random words of each counter."""
     first, second = b.index(key, slice(0, 1)), b.index(key, slice(1, 2))
-    third = b.bitwise_xor(b.bitwise_xor(first, second), _PARITY)
+    third = b.bitwise_xor(b.bitwise_xor(first, second), _THREEFRY_PARITY)
     words = (first, second, third)
     high, low = b.add(high, first), b.add(low, second)
-    for group in range(_ROUND_GROUPS):
-        for rotation in _ROTATIONS[group % 2]:
+    for group in range(_THREEFRY_ROUND_GROUPS):
+        for rotation in _THREEFRY_ROTATIONS[group % 2]:
             high = b.add(high, low)
             low = b.bitwise_xor(_rotate_left(b, low, rotation), high)
         high = b.add(high, words[(group + 1) % 3])
@@ -61,7 +61,7 @@ def _rotate_left(b: Functions, x: Array, positions: int) -> Array:
     return b.bitwise_or(upper, b.bitwise_right_shift(x, 32 - positions))
 
 
-def counter(word: int | str | Array) -> tuple[int | Array, int | Array]:
+def to_counter_words(word: int | str | Array) -> tuple[int | Array, int | Array]:
     """Return the high and low 32-bit word that are folded into a key."""
     if isinstance(word, tuple):
         return cast("tuple[Any, Any]", word)
@@ -80,7 +80,7 @@ def key_words(b: Functions, key: KeyLike) -> Array:
 
 def fold_in(b: Functions, key: KeyLike, word: int | str | Array) -> Array:
     """Return the words of a derived key, the same as from ``Key.fold``."""
-    high, low = counter(word)
+    high, low = to_counter_words(word)
     counts = (_to_word(b, high), _to_word(b, low))
     return b.concat(list(threefry(b, b.key_words(key), *counts)), axis=0)
 
@@ -95,7 +95,7 @@ def split(b: Functions, key: KeyLike, n: int) -> Array:
 def random_bits(b: Functions, key: KeyLike, shape: Sequence[int]) -> Array:
     """Return an array of random 32-bit words."""
     shape = to_shape(shape)
-    return b.reshape(b.bitwise_xor(*word_pairs(b, key, shape)), shape)
+    return b.reshape(b.bitwise_xor(*draw_words(b, key, shape)), shape)
 
 
 def _to_word(b: Functions, value: int | Array) -> Array:
@@ -105,7 +105,7 @@ def _to_word(b: Functions, value: int | Array) -> Array:
     return b.reshape(b.astype(value, "uint32"), (1,))
 
 
-def word_pairs(b: Functions, key: KeyLike, shape: Sequence[int]) -> tuple[Array, Array]:
+def draw_words(b: Functions, key: KeyLike, shape: Sequence[int]) -> tuple[Array, Array]:
     """Return both random words of the counters 0, 1, …, as two arrays."""
     low = b.arange(math.prod(shape), dtype="uint32")
     return threefry(b, b.key_words(key), b.multiply(low, 0), low)
@@ -113,7 +113,7 @@ def word_pairs(b: Functions, key: KeyLike, shape: Sequence[int]) -> tuple[Array,
 
 def split_like_jax(b: Functions, key: KeyLike) -> tuple[Array, Array]:
     """Return two derived keys, equal to those of JAX but not to those of `split`."""
-    pair = b.stack(list(word_pairs(b, key, (2,))), axis=-1)
+    pair = b.stack(list(draw_words(b, key, (2,))), axis=-1)
     return b.index(pair, (0, ...)), b.index(pair, (1, ...))
 
 
@@ -125,7 +125,7 @@ def to_shape(shape: Sequence[int]) -> tuple[int, ...]:
     return lengths
 
 
-def to_count(n: int) -> int:
+def check_length(n: int) -> int:
     """Return the number of elements to permute; raise if it is negative."""
     count = index(n)
     if count < 0:
@@ -140,23 +140,23 @@ def check_rate(p: float) -> float:
     return p
 
 
-def check_range(low: int, high: int) -> tuple[int, int]:
+def check_integer_range(low: int, high: int) -> tuple[int, int]:
     """Return the bounds of a range; raise if the range is empty or exceeds int32."""
-    if not _INT32.min <= low < high <= _INT32.max:
+    if not _INT32_LIMITS.min <= low < high <= _INT32_LIMITS.max:
         raise ArgumentError(
             f"randint: low must be below high, both must fit int32; got {low} and {high}"
         )
     return low, high
 
 
-def check_bounds(lower: float, upper: float) -> tuple[float, float]:
+def check_normal_bounds(lower: float, upper: float) -> tuple[float, float]:
     """Return the bounds; raise if they are not in ascending order."""
     if not lower < upper:
         raise ArgumentError(f"lower must be below upper, got {lower} and {upper}")
     return lower, upper
 
 
-def find_extreme(low: float, high: float, least: float, most: float) -> float | None:
+def find_extreme_normal(low: float, high: float, least: float, most: float) -> float | None:
     """Return the number that replaces infinite results of ``truncated_normal``.
 
     Args:
@@ -180,18 +180,18 @@ def find_extreme(low: float, high: float, least: float, most: float) -> float | 
 # Shape rules ---------------------------------------------------------------------------
 
 
-def draw_shape(position: int, default: str) -> ShapeRule:
+def make_draw_rule(position: int, default: str) -> ShapeRule:
     """Return the shape rule of a random function with its shape argument at `position`."""
 
-    def rule(call: Call) -> Spec:
+    def infer_shape(call: Call) -> Spec:
         dtype = to_numpy_dtype(call.target, call.options.get("dtype", default))
         return tuple(call.get(position, "shape")), dtype
 
-    return rule
+    return infer_shape
 
 
-SHAPES: dict[str, ShapeRule] = {
-    "random_bits": draw_shape(1, "uint32"),
+SHAPE_RULES: dict[str, ShapeRule] = {
+    "random_bits": make_draw_rule(1, "uint32"),
     "fold_in": lambda _: ((2,), _WORD_TYPE),
     "split": lambda call: ((call.args[1], 2), _WORD_TYPE),
 }
@@ -202,7 +202,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 def numpy_fold_in(key: KeyLike, word: int | str | Array) -> NDArray[np.uint32]:
     """Return the words of a derived key, the same as from ``Key.fold``."""
-    high, low = (int(part) for part in counter(word))
+    high, low = (int(part) for part in to_counter_words(word))
     return np.array(_native.threefry(*key_to_words(key), high, low), np.uint32)
 
 
@@ -213,7 +213,7 @@ def numpy_split(key: KeyLike, n: int) -> NDArray[np.uint32]:
     return np.array(rows, np.uint32).reshape(n, 2)
 
 
-@widen
+@in_float32
 def numpy_random_bits(
     b: Functions,
     key: KeyLike,
@@ -224,7 +224,7 @@ def numpy_random_bits(
     """Return an array of random 32-bit words."""
     made = make_out(out, to_shape(shape), np.uint32)
     _native.position_bits(*key_to_words(key), made.reshape(-1), b.threads)
-    return write_to(made, out)
+    return write_out(made, out)
 
 
 def key_to_words(key: Any) -> tuple[int, int]:

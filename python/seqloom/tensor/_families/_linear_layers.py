@@ -17,16 +17,16 @@ from seqloom._rust import _native
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
     all_contiguous,
-    fresh,
+    allocate,
+    can_use_rust,
+    in_float32,
     make_out,
     split_heads,
-    suits_rust,
     to_contiguous,
     to_rows,
-    widen,
-    write_to,
+    write_out,
 )
-from seqloom.tensor._families._products import uses_rust
+from seqloom.tensor._families._products import multiplies_in_rust
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -182,7 +182,7 @@ def _restore_layer(
 # NumPy versions ------------------------------------------------------------------------
 
 
-@widen
+@in_float32
 def numpy_linear_by_row(
     b: Functions,
     x: Floats,
@@ -193,15 +193,15 @@ def numpy_linear_by_row(
     out: Floats | None = None,
 ) -> Floats:
     """Return ``x @ weight.T + bias + residual``; no row affects the rounding of another."""
-    if not (uses_rust(b) and suits_rust(x, weight, bias, residual)):
-        return write_to(linear_by_row(b, x, weight, bias, residual), out)
+    if not (multiplies_in_rust(b) and can_use_rust(x, weight, bias, residual)):
+        return write_out(linear_by_row(b, x, weight, bias, residual), out)
     made = make_out(out, (*x.shape[:-1], weight.shape[0]), x.dtype)
     into, added = to_rows(made), None if residual is None else to_rows(residual)
     _native.linear_by_row(to_rows(x), all_contiguous(weight, bias), added, into, b.threads)
-    return write_to(made, out)
+    return write_out(made, out)
 
 
-@widen
+@in_float32
 def numpy_rotary_linear(
     b: Functions,
     x: Floats,
@@ -213,16 +213,16 @@ def numpy_rotary_linear(
     heads: int,
 ) -> tuple[Floats, Floats, Floats]:
     """Return rotary queries, keys and values as views of one array."""
-    if not (uses_rust(b) and suits_rust(x, weight, bias, cosine, sine)):
+    if not (multiplies_in_rust(b) and can_use_rust(x, weight, bias, cosine, sine)):
         return rotary_linear(b, x, weight, bias, cosine, sine, heads=heads)
-    made = fresh((*x.shape[:-1], weight.shape[0]), x.dtype)
+    made = allocate((*x.shape[:-1], weight.shape[0]), x.dtype)
     angles = to_rows(cosine), to_rows(sine)
     layer = all_contiguous(weight, bias)
     _native.rotary_linear(to_rows(x), layer, angles, 2 * heads, to_rows(made), b.threads)
     return split_heads(made, heads)
 
 
-@widen
+@in_float32
 def numpy_feed_forward(
     b: Functions,
     x: Floats,
@@ -238,19 +238,19 @@ def numpy_feed_forward(
 ) -> Floats:
     """Return ``x`` plus a feed-forward block: layer norm, linear, gelu, linear layer."""
     weights = norm_weight, norm_bias, weight_in, bias_in, weight_out, bias_out
-    if not (uses_rust(b) and suits_rust(x, *weights)):
-        return write_to(feed_forward(b, x, *weights, eps=eps), out)
+    if not (multiplies_in_rust(b) and can_use_rust(x, *weights)):
+        return write_out(feed_forward(b, x, *weights, eps=eps), out)
     made = make_out(out, x.shape, x.dtype)
     norm = to_contiguous(norm_weight), to_contiguous(norm_bias), eps
     layers = (all_contiguous(weight_in, bias_in), all_contiguous(weight_out, bias_out))
     _native.feed_forward(to_rows(x), norm, *layers, to_rows(made), b.threads)
-    return write_to(made, out)
+    return write_out(made, out)
 
 
 _INT8_KERNEL_TYPES = (np.dtype(np.float32), np.dtype(np.int8))
 
 
-@widen
+@in_float32
 def numpy_linear_int8(
     b: Functions,
     x: Floats,
@@ -265,14 +265,14 @@ def numpy_linear_int8(
     """Return ``(x * factor) @ (weight * scale).T + bias + residual``."""
     layer = weight, scale, factor, bias
     if not _has_int8_kernel(x, weight, scale, factor, bias, residual):
-        return write_to(linear_int8(b, x, *layer, residual), out)
+        return write_out(linear_int8(b, x, *layer, residual), out)
     made = make_out(out, (*x.shape[:-1], weight.shape[0]), x.dtype)
     added = None if residual is None else to_rows(residual)
     _native.linear_int8(to_rows(x), all_contiguous(*layer), added, to_rows(made), b.threads)
-    return write_to(made, out)
+    return write_out(made, out)
 
 
-@widen
+@in_float32
 def numpy_rotary_linear_int8(
     b: Functions,
     x: Floats,
@@ -299,7 +299,7 @@ def numpy_rotary_linear_int8(
     return split_heads(made, heads)
 
 
-@widen
+@in_float32
 def numpy_feed_forward_int8(
     b: Functions,
     x: Floats,
@@ -322,12 +322,12 @@ def numpy_feed_forward_int8(
     outer = weight_out, scale_out, factor_out, bias_out
     if not _has_int8_kernel(x, *inner, *outer, norm_weight, norm_bias):
         made = feed_forward_int8(b, x, norm_weight, norm_bias, *inner, *outer, eps=eps)
-        return write_to(made, out)
+        return write_out(made, out)
     made = make_out(out, x.shape, x.dtype)
     norm = to_contiguous(norm_weight), to_contiguous(norm_bias), eps
     layers = all_contiguous(*inner), all_contiguous(*outer)
     _native.feed_forward_int8(to_rows(x), norm, *layers, to_rows(made), b.threads)
-    return write_to(made, out)
+    return write_out(made, out)
 
 
 def _has_int8_kernel(x: Floats, weight: NDArray[np.int8], *arrays: Floats | None) -> bool:

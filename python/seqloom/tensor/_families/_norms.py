@@ -13,20 +13,26 @@ from seqloom._rust import _native
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    Pair,
-    Triple,
-    fresh,
+    ThreeArrays,
+    TwoArrays,
+    allocate,
+    in_float32,
     make_out,
     to_contiguous,
-    widen,
-    write_each,
+    write_outs,
 )
-from seqloom.tensor._families._rule import Parts, Rule, ShapeRule, add_rule, first_spec_rule
+from seqloom.tensor._families._rule import (
+    GradRule,
+    Parts,
+    ShapeRule,
+    add_grad_rule,
+    infer_same_spec,
+)
 
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Needs, Options, Statistics
+    from seqloom.tensor._families._keep import Args, Needs, Options, SavedNorm
 
 
 # Default implementations ---------------------------------------------------------------
@@ -111,9 +117,9 @@ def batch_norm(
 ) -> tuple[Array, Array, Array]:
     """Return the result, the means and the biased variances ``(c,)``."""
     x = _apply_mask(b, x, mask)
-    mean = _channel_mean(b, x, mask)
+    mean = _compute_channel_mean(b, x, mask)
     centred = b.subtract(x, _to_channels(b, x, mean))
-    variance = _channel_mean(b, b.square(centred), mask)
+    variance = _compute_channel_mean(b, b.square(centred), mask)
     scale = b.multiply(b.rsqrt(b.add(variance, eps)), weight)
     out = b.multiply(centred, _to_channels(b, x, scale))
     out = b.add(out, _to_channels(b, x, bias))
@@ -133,14 +139,14 @@ def batch_norm_grad(
 ) -> tuple[Array, Array, Array]:
     """Return the gradients of ``batch_norm`` with respect to input, weight and bias."""
     x = _apply_mask(b, x, mask)
-    mean = _channel_mean(b, x, mask)
+    mean = _compute_channel_mean(b, x, mask)
     centred = b.subtract(x, _to_channels(b, x, mean))
-    variance = _channel_mean(b, b.square(centred), mask)
+    variance = _compute_channel_mean(b, b.square(centred), mask)
     rstd = b.rsqrt(b.add(variance, eps))
     scaled = b.multiply(centred, _to_channels(b, x, rstd))
     grad = _apply_mask(b, grad, mask)
-    slope = _channel_mean(b, b.multiply(grad, scaled), mask)
-    rest = b.subtract(grad, _to_channels(b, x, _channel_mean(b, grad, mask)))
+    slope = _compute_channel_mean(b, b.multiply(grad, scaled), mask)
+    rest = b.subtract(grad, _to_channels(b, x, _compute_channel_mean(b, grad, mask)))
     rest = b.subtract(rest, b.multiply(scaled, _to_channels(b, x, slope)))
     by_x = b.multiply(rest, _to_channels(b, x, b.multiply(rstd, weight)))
     axes = (0, *range(2, len(x.shape)))
@@ -169,7 +175,7 @@ def _apply_mask(b: Functions, x: Array, mask: Array | None) -> Array:
     return b.where(b.equal(mask, 0), 0.0, b.multiply(x, mask))
 
 
-def _channel_mean(b: Functions, x: Array, mask: Array | None) -> Array:
+def _compute_channel_mean(b: Functions, x: Array, mask: Array | None) -> Array:
     """Return the mean of each channel over the unmasked positions."""
     axes = (0, *range(2, len(x.shape)))
     if mask is None:
@@ -181,23 +187,23 @@ def _channel_mean(b: Functions, x: Array, mask: Array | None) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+GRAD_RULES: dict[str, GradRule] = {}
 
 
-@add_rule(RULES, "layer_norm", save=keep.statistics)
-def _grad_layer_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "layer_norm", save=keep.save_statistics)
+def _grad_layer_norm(b: Functions, saved: SavedNorm, grad: Array, _needs: Needs) -> Parts:
     (x, weight, *_), (mean, rstd), _ = saved
     return b.layer_norm_grad(grad, x, weight, mean, rstd)
 
 
-@add_rule(RULES, "rms_norm", save=keep.statistics)
-def _grad_rms_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "rms_norm", save=keep.save_statistics)
+def _grad_rms_norm(b: Functions, saved: SavedNorm, grad: Array, _needs: Needs) -> Parts:
     (x, weight), (rstd,), _ = saved
     return b.rms_norm_grad(grad, x, weight, rstd)
 
 
-@add_rule(RULES, "batch_norm", save=keep.statistics)
-def _grad_batch_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "batch_norm", save=keep.save_statistics)
+def _grad_batch_norm(b: Functions, saved: SavedNorm, grad: Array, _needs: Needs) -> Parts:
     (x, weight, _bias, *mask), (mean, variance), options = saved
     mask = mask[0] if mask else None
     return b.batch_norm_grad(grad, x, weight, mask, mean, variance, eps=options["eps"])
@@ -210,7 +216,7 @@ def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> A
     return *kept, mask[0] if mask else None
 
 
-@add_rule(RULES, "scale_shift", save=_save_factors)
+@add_grad_rule(GRAD_RULES, "scale_shift", save=_save_factors)
 def _grad_scale_shift(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     x, scale, mask = saved
     if mask is not None:
@@ -227,13 +233,13 @@ def _grad_scale_shift(b: Functions, saved: Any, grad: Array, needs: Needs) -> Pa
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {"scale_shift": first_spec_rule}
+SHAPE_RULES: dict[str, ShapeRule] = {"scale_shift": infer_same_spec}
 
 
 # NumPy versions ------------------------------------------------------------------------
 
 
-@widen
+@in_float32
 def numpy_layer_norm(
     b: Functions,
     x: Floats,
@@ -241,16 +247,16 @@ def numpy_layer_norm(
     bias: Floats | None,
     *,
     eps: float,
-    out: Triple | None = None,
-) -> Triple:
+    out: ThreeArrays | None = None,
+) -> ThreeArrays:
     """Return the result, and the mean and 1 / std of each row (Ba et al., 2016)."""
     if x.size == 0:
-        return write_each(layer_norm(b, x, weight, bias, eps=eps), out)
+        return write_outs(layer_norm(b, x, weight, bias, eps=eps), out)
     into = out or (None, None, None)
-    return write_each(_normalise(b, x, weight, _fill_columns(bias, x, 0), eps, into), out)
+    return write_outs(_normalise(b, x, weight, _fill_columns(bias, x, 0), eps, into), out)
 
 
-@widen
+@in_float32
 def numpy_layer_norm_grad(
     b: Functions,
     grad: Floats,
@@ -259,28 +265,33 @@ def numpy_layer_norm_grad(
     mean: Floats,
     rstd: Floats,
     *,
-    out: Triple | None = None,
-) -> Triple:
+    out: ThreeArrays | None = None,
+) -> ThreeArrays:
     """Return the gradients of ``layer_norm`` with respect to input, weight and bias."""
     if x.size == 0:
-        return write_each(layer_norm_grad(b, grad, x, weight, mean, rstd), out)
-    parts = _row_norm_grad(b, grad, x, weight, mean, rstd, out or (None, None, None))
-    return write_each(parts, out)
+        return write_outs(layer_norm_grad(b, grad, x, weight, mean, rstd), out)
+    parts = _grad_row_norm(b, grad, x, weight, mean, rstd, out or (None, None, None))
+    return write_outs(parts, out)
 
 
-@widen
+@in_float32
 def numpy_rms_norm(
-    b: Functions, x: Floats, weight: Floats | None, *, eps: float, out: Pair | None = None
-) -> Pair:
+    b: Functions,
+    x: Floats,
+    weight: Floats | None,
+    *,
+    eps: float,
+    out: TwoArrays | None = None,
+) -> TwoArrays:
     """Return the result and 1 / root mean square of each row (Zhang and Sennrich 2019)."""
     if x.size == 0:
-        return write_each(rms_norm(b, x, weight, eps=eps), out)
+        return write_outs(rms_norm(b, x, weight, eps=eps), out)
     into, inverses = out or (None, None)
     made, _, rstd = _normalise(b, x, weight, None, eps, (into, None, inverses))
-    return write_each((made, rstd), out)
+    return write_outs((made, rstd), out)
 
 
-@widen
+@in_float32
 def numpy_rms_norm_grad(
     b: Functions,
     grad: Floats,
@@ -288,19 +299,19 @@ def numpy_rms_norm_grad(
     weight: Floats | None,
     rstd: Floats,
     *,
-    out: Pair | None = None,
-) -> Pair:
+    out: TwoArrays | None = None,
+) -> TwoArrays:
     """Return the gradients of ``rms_norm`` with respect to input and weight."""
     if x.size == 0:
-        return write_each(rms_norm_grad(b, grad, x, weight, rstd), out)
+        return write_outs(rms_norm_grad(b, grad, x, weight, rstd), out)
     into = (*(out or (None, None)), None)
-    parts = _row_norm_grad(b, grad, x, weight, None, rstd, into)
-    return write_each(parts[:2], out)
+    parts = _grad_row_norm(b, grad, x, weight, None, rstd, into)
+    return write_outs(parts[:2], out)
 
 
-def _row_norm_grad(
+def _grad_row_norm(
     b: Functions, grad: Floats, x: Floats, weight: Any, mean: Any, rstd: Floats, out: Any
-) -> Triple:
+) -> ThreeArrays:
     """Return the gradients of layer norm or RMS norm."""
     x, grad, width = to_contiguous(x), to_contiguous(grad), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
@@ -320,7 +331,7 @@ def _normalise(
     bias: Floats | None,
     eps: float,
     out: Any,
-) -> Triple:
+) -> ThreeArrays:
     """Return the normalised rows, and the mean and 1 / std of each row."""
     x, width = to_contiguous(x), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
@@ -339,7 +350,7 @@ def _fill_columns(values: Floats | None, x: Floats, default: int) -> Floats:
     return filled
 
 
-@widen
+@in_float32
 def numpy_batch_norm(
     b: Functions,
     x: Floats,
@@ -348,8 +359,8 @@ def numpy_batch_norm(
     mask: Floats | None = None,
     *,
     eps: float,
-    out: Triple | None = None,
-) -> Triple:
+    out: ThreeArrays | None = None,
+) -> ThreeArrays:
     """Return ``(n, c, l)`` normalised per channel over the unmasked positions.
 
     Returns:
@@ -357,12 +368,12 @@ def numpy_batch_norm(
     """
     x = np.ascontiguousarray(x)
     mean, variance = np.empty((2, x.shape[1]), x.dtype)
-    outs = out or (fresh(x.shape, x.dtype), mean, variance)
+    outs = out or (allocate(x.shape, x.dtype), mean, variance)
     _native.batch_norm(x, mask, weight, bias, eps, *outs, b.threads)
     return outs
 
 
-@widen
+@in_float32
 def numpy_batch_norm_grad(
     b: Functions,
     grad: Floats,
@@ -373,17 +384,17 @@ def numpy_batch_norm_grad(
     variance: Floats,
     *,
     eps: float,
-    out: Triple | None = None,
-) -> Triple:
+    out: ThreeArrays | None = None,
+) -> ThreeArrays:
     """Return the gradients of ``batch_norm`` with respect to input, weight and bias."""
     x, grad = np.ascontiguousarray(x), np.ascontiguousarray(grad)
     by_weight, by_bias = np.empty((2, *weight.shape), x.dtype)
-    outs = out or (fresh(x.shape, x.dtype), by_weight, by_bias)
+    outs = out or (allocate(x.shape, x.dtype), by_weight, by_bias)
     _native.batch_norm_grad(x, grad, mask, weight, mean, variance, eps, *outs, b.threads)
     return outs
 
 
-@widen
+@in_float32
 def numpy_scale_shift(
     b: Functions,
     x: Floats,
@@ -395,6 +406,6 @@ def numpy_scale_shift(
 ) -> Floats:
     """Return ``x * scale + shift`` per channel; 0 where the mask ``(n, l)`` is 0."""
     x = np.ascontiguousarray(x)
-    out = fresh(x.shape, x.dtype) if out is None else out
+    out = allocate(x.shape, x.dtype) if out is None else out
     _native.scale_shift(x, mask, scale, shift, out, b.threads)
     return out

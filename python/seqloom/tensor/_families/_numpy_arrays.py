@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 Floats: TypeAlias = "NDArray[Any]"
-Pair: TypeAlias = tuple[Floats, Floats]
-Triple: TypeAlias = tuple[Floats, Floats, Floats]
+TwoArrays: TypeAlias = tuple[Floats, Floats]
+ThreeArrays: TypeAlias = tuple[Floats, Floats, Floats]
 
-_CACHE_LINE = 64  # bytes
-_MIN_CACHED = 262_144  # Minimum size in bytes of cached arrays.
+_CACHE_LINE_BYTES = 64  # bytes
+_MIN_CACHED_BYTES = 262_144  # Minimum size in bytes of cached arrays.
 _SIZES_PER_OCTAVE = 8  # Number of block sizes per power of two.
 # Limit of cached memory, relative to the peak of memory in use. Forward and backward
 # passes use different block sizes. With a lower limit, each training step would
@@ -48,20 +48,20 @@ class BlockCache:
         self._lock = Lock()
 
     @property
-    def live(self) -> int:
+    def used_bytes(self) -> int:
         """Number of bytes that arrays use."""
         with self._lock:
-            self._collect()
+            self._collect_blocks()
             return self._live
 
     @property
-    def idle(self) -> int:
+    def idle_bytes(self) -> int:
         """Number of bytes in the cache."""
         with self._lock:
-            self._collect()
+            self._collect_blocks()
             return self._idle
 
-    def fresh(self, shape: tuple[int, ...] | int, dtype: DTypeLike) -> NDArray[Any]:
+    def allocate(self, shape: tuple[int, ...] | int, dtype: DTypeLike) -> NDArray[Any]:
         """Return an uninitialised array, in a cached block if the cache has one.
 
         Args:
@@ -76,19 +76,19 @@ class BlockCache:
         for size in shape if isinstance(shape, tuple) else (shape,):
             count *= size
         nbytes = count * dtype.itemsize
-        if nbytes < _MIN_CACHED:
+        if nbytes < _MIN_CACHED_BYTES:
             return np.empty(shape, dtype)
         # Block sizes have eight steps per power of two, so that similar arrays share
         # blocks.
         step = 1 << max((nbytes - 1).bit_length() - _SIZES_PER_OCTAVE.bit_length(), 0)
-        block = self._take(-(-nbytes // step) * step)
+        block = self._take_block(-(-nbytes // step) * step)
         lent = np.asarray(_BlockOwner(block, self))
         return lent[:nbytes].view(dtype).reshape(shape)
 
-    def _take(self, size: int) -> _MemoryBlock:
+    def _take_block(self, size: int) -> _MemoryBlock:
         """Return a block of the given size, from the cache or newly allocated."""
         with self._lock:
-            self._collect()
+            self._collect_blocks()
             waiting = self._waiting.get(size)
             block = waiting.pop() if waiting else None
             self._live += size
@@ -99,11 +99,11 @@ class BlockCache:
 
     def return_block(self, block: _MemoryBlock) -> None:
         """Return a block to the cache after its array was deleted."""
-        # Python may delete an array during `_take`, so this method must not wait for
+        # Python may delete an array during `_take_block`, so this method must not wait for
         # the lock.
         self._returned.append(block)
 
-    def _collect(self) -> None:
+    def _collect_blocks(self) -> None:
         """Move returned blocks to the cache."""
         while self._returned:
             block = self._returned.popleft()
@@ -122,14 +122,14 @@ class BlockCache:
             if not waiting:
                 del self._waiting[size]
 
-    def drain(self) -> None:
+    def free_blocks(self) -> None:
         """Free all cached blocks."""
         with self._lock:
-            self._collect()
+            self._collect_blocks()
             self._waiting.clear()
             self._idle, self._peak = 0, self._live
 
-    def unlock(self) -> None:
+    def renew_lock(self) -> None:
         """Create a new lock; a forked process may inherit a lock that is never released."""
         self._lock = Lock()
 
@@ -141,10 +141,10 @@ class _MemoryBlock:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.memory: NDArray[np.uint8] = np.empty(size + _CACHE_LINE, np.uint8)
+        self.memory: NDArray[np.uint8] = np.empty(size + _CACHE_LINE_BYTES, np.uint8)
         start: int = self.memory.ctypes.data
         self.interface = {
-            "data": (start + -start % _CACHE_LINE, False),
+            "data": (start + -start % _CACHE_LINE_BYTES, False),
             "shape": (size,),
             "typestr": "|u1",
             "version": 3,
@@ -165,13 +165,13 @@ class _BlockOwner:
 
 
 block_cache = BlockCache()
-run_after_fork(block_cache.unlock)
+run_after_fork(block_cache.renew_lock)
 # Functions that return the number of bytes in the cache of a backend.
-reserves: list[Callable[[], int]] = [lambda: block_cache.idle]
-fresh = block_cache.fresh
+cache_sizes: list[Callable[[], int]] = [lambda: block_cache.idle_bytes]
+allocate = block_cache.allocate
 
 
-def fill(
+def run_kernel(
     kernel: Callable[..., None],
     x: Floats,
     *rest: Any,
@@ -182,7 +182,7 @@ def fill(
     x = to_contiguous(x)
     made = make_out(out, x.shape, x.dtype)
     kernel(x, *rest, made, threads)
-    return write_to(made, out)
+    return write_out(made, out)
 
 
 def to_contiguous(x: Any) -> Floats:
@@ -196,7 +196,7 @@ def all_contiguous(*arrays: Floats | None) -> Any:
     return tuple(None if array is None else to_contiguous(array) for array in arrays)
 
 
-def suits_rust(*arrays: Floats | None) -> bool:
+def can_use_rust(*arrays: Floats | None) -> bool:
     """Return whether the arrays have one float type and are not empty."""
     given = [array for array in arrays if array is not None]
     dtype = given[0].dtype
@@ -213,10 +213,10 @@ def make_out(out: Floats | None, shape: tuple[int, ...] | int, dtype: DTypeLike)
     """Return an array for the output of a kernel: `out` if it is contiguous."""
     if out is not None and out.flags.c_contiguous:
         return out
-    return fresh(shape, dtype)
+    return allocate(shape, dtype)
 
 
-def write_to(made: Floats, out: Floats | None) -> Floats:
+def write_out(made: Floats, out: Floats | None) -> Floats:
     """Return the result of a kernel, after copying it to `out` if necessary."""
     if out is None or made is out:
         return made
@@ -224,11 +224,11 @@ def write_to(made: Floats, out: Floats | None) -> Floats:
     return out
 
 
-def write_each(made: Any, out: Any) -> Any:
+def write_outs(made: Any, out: Any) -> Any:
     """Return the results of a kernel, after copying them to `out` if necessary."""
     if out is None:
         return made
-    return tuple(write_to(array, into) for array, into in zip(made, out, strict=True))
+    return tuple(write_out(array, into) for array, into in zip(made, out, strict=True))
 
 
 def split_heads(made: Floats, heads: int) -> tuple[Floats, Floats, Floats]:
@@ -238,7 +238,7 @@ def split_heads(made: Floats, heads: int) -> tuple[Floats, Floats, Floats]:
     return parts[..., 0, :, :], parts[..., 1, :, :], parts[..., 2, :, :]
 
 
-def is_one_array(*arrays: Floats) -> bool:
+def are_sections(*arrays: Floats) -> bool:
     """Return whether the arrays are evenly spaced sections of one array."""
     first, *others = arrays
     if not others or first.base is None or first.size == 0:
@@ -246,10 +246,10 @@ def is_one_array(*arrays: Floats) -> bool:
     likeness = first.shape, first.strides, first.dtype
     if any((other.shape, other.strides, other.dtype) != likeness for other in others):
         return False
-    owner = _memory_owner(first)
+    owner = _find_memory_owner(first)
     steps = {get_address(after) - get_address(before) for before, after in pairwise(arrays)}
     is_regular = len(steps) == 1 and steps.pop() > 0
-    return is_regular and all(_memory_owner(other) is owner for other in others)
+    return is_regular and all(_find_memory_owner(other) is owner for other in others)
 
 
 def get_address(x: Floats) -> int:
@@ -257,7 +257,7 @@ def get_address(x: Floats) -> int:
     return x.__array_interface__["data"][0]
 
 
-def _memory_owner(x: Floats) -> Any:
+def _find_memory_owner(x: Floats) -> Any:
     """Return the object that owns the memory of an array."""
     owner: Any = x
     while type(owner) is np.ndarray and owner.base is not None:
@@ -268,7 +268,7 @@ def _memory_owner(x: Floats) -> Any:
 # Half precision on NumPy: arrays are stored in 16 bits, and computations use float32.
 
 _HALF_BYTES = 2
-_ARRAY: Any = np.ndarray  # The type of arrays with any shape and dtype.
+_ARRAY_CLASS: Any = np.ndarray  # The type of arrays with any shape and dtype.
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:
@@ -276,26 +276,26 @@ def is_half(dtype: np.dtype[Any]) -> bool:
     return dtype.itemsize == _HALF_BYTES and dtype.kind in "fV"
 
 
-def widen(function: Callable[..., Any]) -> Callable[..., Any]:
+def in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that converts half-precision arrays to float32 and back."""
 
     @wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
+    def call_in_float32(*args: Any, **options: Any) -> Any:
         if not _has_half(args):
             return function(*args, **options)
         out = options.pop("out", None)
         found = function(*_map_arrays(_to_float32, args), **options)
-        if narrow := _half_type(function.__name__, [*_float_types(args)]):
+        if narrow := _find_half_dtype(function.__name__, [*_list_float_dtypes(args)]):
             found = _narrow_results(function.__name__, found, narrow)
         return found if out is None else _copy_to_out(found, out)
 
-    return call
+    return call_in_float32
 
 
 def _has_half(args: Any) -> bool:
     """Return whether an array, or the first item of a list, has half precision."""
     for arg in args:
-        if isinstance(arg, _ARRAY):
+        if isinstance(arg, _ARRAY_CLASS):
             if arg.itemsize == _HALF_BYTES and arg.dtype.kind in "fV":
                 return True
         elif type(arg) is list and _has_half(cast("list[Any]", arg)[:1]):
@@ -309,29 +309,29 @@ def _has_half(args: Any) -> bool:
 _PROMOTING_FUNCTIONS = frozenset({"numpy_matmul", "numpy_tensordot"})
 
 
-def _half_type(name: str, types: list[Any]) -> Any:
+def _find_half_dtype(name: str, types: list[Any]) -> Any:
     """Return the half-precision dtype of the result, or None if the result is wider."""
     deciding = types if name in _PROMOTING_FUNCTIONS else types[:1]
     is_narrow = is_half(types[0]) and all(dtype == types[0] for dtype in deciding)
     return types[0] if is_narrow else None
 
 
-def _float_types(args: Any) -> Any:
+def _list_float_dtypes(args: Any) -> Any:
     """Yield the float dtypes of the arguments."""
     for arg in args:
         if isinstance(arg, (list, tuple)):
-            yield from _float_types(arg)
-        elif isinstance(arg, _ARRAY) and arg.dtype.kind in "fV":
+            yield from _list_float_dtypes(arg)
+        elif isinstance(arg, _ARRAY_CLASS) and arg.dtype.kind in "fV":
             yield arg.dtype
 
 
 # Functions whose second result is a log-sum-exp, which stays in float32 for accuracy.
-_WITH_LOG_SUMS = frozenset({"numpy_attention", "numpy_attention_varlen"})
+_LOG_SUM_FUNCTIONS = frozenset({"numpy_attention", "numpy_attention_varlen"})
 
 
 def _narrow_results(name: str, found: Any, dtype: DTypeLike) -> Any:
     """Convert the results of a function to the dtype of its input."""
-    if name in _WITH_LOG_SUMS:
+    if name in _LOG_SUM_FUNCTIONS:
         return _to_half(found[0], dtype), found[1]
     return _map_arrays(_to_half, found, dtype)
 
@@ -347,7 +347,7 @@ def _map_arrays(change: Callable[..., Any], found: Any, *with_: Any) -> Any:
 
 def _to_float32(x: Any) -> Any:
     """Convert a half-precision array to float32; return other values unchanged."""
-    narrow = isinstance(x, _ARRAY) and is_half(x.dtype)
+    narrow = isinstance(x, _ARRAY_CLASS) and is_half(x.dtype)
     return x.astype(np.float32) if narrow else x
 
 

@@ -16,21 +16,21 @@ from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.tensor._families._attention import (
     allocate_sums,
-    attention_grad_shape,
-    attention_shape,
-    score_factor,
-    with_unit_stride,
+    find_score_factor,
+    infer_attention,
+    infer_attention_grad,
+    to_unit_stride,
 )
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    Pair,
-    Triple,
-    fresh,
+    ThreeArrays,
+    TwoArrays,
+    allocate,
+    in_float32,
     to_contiguous,
-    widen,
-    write_each,
+    write_outs,
 )
-from seqloom.tensor._families._rule import Parts, Rule, add_rule
+from seqloom.tensor._families._rule import GradRule, Parts, add_grad_rule
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 
 # Maximum ratio of padded to real rows at which each tile is a whole sequence.
-_MAX_PADDING = 4
+_MAX_PADDED_RATIO = 4
 
 
-class _Tiles(NamedTuple):
+class _AttentionTiles(NamedTuple):
     """Row numbers of the queries and keys of each tile, and the unmasked pairs."""
 
     queries: Array  # Shape (n, t); padding has row number `total`.
@@ -84,9 +84,9 @@ def attention_varlen(
     tiles = _make_tiles(b, cu_seqlens, total, max_seqlen, causal=causal)
     cut = _split_tiles(b, q, tiles.queries), _split_tiles(b, k, tiles.keys)
     out, lse = b.attention(*cut, _split_tiles(b, v, tiles.keys), tiles.mask, scale=scale)
-    out = _join_like(b, q, out, tiles.queries)
+    out = _join_tiles_like(b, q, out, tiles.queries)
     lse = _join_tiles(b, b.expand_dims(lse, axis=-1), tiles.queries, total)
-    longest = b.max(_sequence_lengths(b, cu_seqlens))
+    longest = b.max(_compute_lengths(b, cu_seqlens))
     out = b.where(b.greater(longest, max_seqlen), math.nan, out)
     return out, b.matrix_transpose(b.squeeze(lse, axis=-1))
 
@@ -117,28 +117,28 @@ def attention_varlen_grad(
     saved = tiles.mask, None, out, b.squeeze(lse, axis=-1)
     by_q, by_k, by_v = b.attention_grad(grad, rows, keys, values, *saved, scale=scale)
     return (
-        _join_like(b, q, by_q, tiles.queries),
-        _join_like(b, k, by_k, tiles.keys),
-        _join_like(b, v, by_v, tiles.keys),
+        _join_tiles_like(b, q, by_q, tiles.queries),
+        _join_tiles_like(b, k, by_k, tiles.keys),
+        _join_tiles_like(b, v, by_v, tiles.keys),
     )
 
 
 def _make_tiles(
     b: Functions, cu_seqlens: Array, total: int, longest: int, *, causal: bool
-) -> _Tiles:
+) -> _AttentionTiles:
     """Return one tile per sequence or, if most rows would be padding, shorter tiles."""
     count, reach = max(cu_seqlens.shape[0] - 1, 1), max(min(longest, total), 1)
-    whole = count * reach <= _MAX_PADDING * total
+    whole = count * reach <= _MAX_PADDED_RATIO * total
     # If one sequence is much longer than the rest, tiles of its length would be mostly
     # padding.
     length = reach if whole else -(-total // count)
     number = count if whole else total // length + count
     owner, before = _tile_sequences(b, cu_seqlens, length, number)
-    at = _arange_like(b, length, cu_seqlens)
+    at = _make_range_like(b, length, cu_seqlens)
     at = b.add(b.multiply(b.expand_dims(before, axis=1), length), at)
-    of = b.expand_dims(_arange_like(b, reach, cu_seqlens), axis=0)
-    queries = _rows_at(b, cu_seqlens, owner, at, total)
-    keys = _rows_at(b, cu_seqlens, owner, of, total)
+    of = b.expand_dims(_make_range_like(b, reach, cu_seqlens), axis=0)
+    queries = _row_ids(b, cu_seqlens, owner, at, total)
+    keys = _row_ids(b, cu_seqlens, owner, of, total)
     mask = b.logical_and(
         b.less(b.expand_dims(queries, axis=2), total),
         b.less(b.expand_dims(keys, axis=1), total),
@@ -146,24 +146,24 @@ def _make_tiles(
     if causal:
         at, of = b.expand_dims(at, axis=2), b.expand_dims(of, axis=1)
         mask = b.logical_and(mask, b.greater_equal(at, of))
-    return _Tiles(queries, keys, b.expand_dims(mask, axis=1))
+    return _AttentionTiles(queries, keys, b.expand_dims(mask, axis=1))
 
 
 def _tile_sequences(
     b: Functions, cu_seqlens: Array, length: int, number: int
 ) -> tuple[Array, Array]:
     """Return the sequence of each tile, and the number of the tile in its sequence."""
-    lengths = _sequence_lengths(b, cu_seqlens)
+    lengths = _compute_lengths(b, cu_seqlens)
     tiles = b.floor_divide(b.add(lengths, length - 1), length)
     ends = b.astype(b.cumulative_sum(tiles, axis=0), b.dtype(cu_seqlens))
-    tile = _arange_like(b, number, cu_seqlens)
+    tile = _make_range_like(b, number, cu_seqlens)
     owner = b.searchsorted(ends, tile, side="right")
     owner = b.minimum(b.astype(owner, b.dtype(tile)), lengths.shape[0] - 1)
     first = b.take(b.subtract(ends, tiles), owner, axis=0)
     return owner, b.subtract(tile, first)
 
 
-def _rows_at(b: Functions, cu_seqlens: Array, owner: Array, at: Array, total: int) -> Array:
+def _row_ids(b: Functions, cu_seqlens: Array, owner: Array, at: Array, total: int) -> Array:
     """Return row numbers of positions in each tile's sequence; after the end, `total`."""
     start = b.expand_dims(b.take(cu_seqlens, owner, axis=0), axis=1)
     end = b.expand_dims(b.take(cu_seqlens, b.add(owner, 1), axis=0), axis=1)
@@ -171,7 +171,7 @@ def _rows_at(b: Functions, cu_seqlens: Array, owner: Array, at: Array, total: in
     return b.where(b.less(rows, end), rows, total)
 
 
-def _arange_like(b: Functions, length: int, like: Array) -> Array:
+def _make_range_like(b: Functions, length: int, like: Array) -> Array:
     """Return the integers from 0 to `length` - 1, in the dtype of another array."""
     return b.arange(length, dtype=b.dtype(like))
 
@@ -185,7 +185,7 @@ def _split_tiles(b: Functions, x: Array, rows: Array) -> Array:
     return b.permute_dims(b.to_full_precision(b.where(inside, tiles, 0)), (0, 2, 1, 3))
 
 
-def _join_like(b: Functions, x: Array, tiles: Array, rows: Array) -> Array:
+def _join_tiles_like(b: Functions, x: Array, tiles: Array, rows: Array) -> Array:
     """Join tiles to an array with the number of rows and the dtype of `x`."""
     return b.astype(_join_tiles(b, tiles, rows, x.shape[0]), b.dtype(x))
 
@@ -200,7 +200,7 @@ def _join_tiles(b: Functions, tiles: Array, rows: Array, total: int) -> Array:
     return b.reshape(kept, (total, heads, width))
 
 
-def _sequence_lengths(b: Functions, cu_seqlens: Array) -> Array:
+def _compute_lengths(b: Functions, cu_seqlens: Array) -> Array:
     """Return the number of rows of each sequence."""
     ends = b.index(cu_seqlens, (slice(1, None),))
     return b.subtract(ends, b.index(cu_seqlens, (slice(0, -1),)))
@@ -209,11 +209,13 @@ def _sequence_lengths(b: Functions, cu_seqlens: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+GRAD_RULES: dict[str, GradRule] = {}
 
 
-@add_rule(
-    RULES, "attention_varlen", save=lambda args, out, _, options: ((*args, *out), options)
+@add_grad_rule(
+    GRAD_RULES,
+    "attention_varlen",
+    save=lambda args, out, _, options: ((*args, *out), options),
 )
 def _grad_attention_varlen(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     arrays, options = saved
@@ -224,16 +226,16 @@ def _grad_attention_varlen(b: Functions, saved: Any, grad: Array, _needs: Needs)
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {
-    "attention_varlen": attention_shape,
-    "attention_varlen_grad": attention_grad_shape,
+SHAPE_RULES: dict[str, ShapeRule] = {
+    "attention_varlen": infer_attention,
+    "attention_varlen_grad": infer_attention_grad,
 }
 
 
 # NumPy versions ------------------------------------------------------------------------
 
 
-@widen
+@in_float32
 def numpy_attention_varlen(
     b: Functions,
     q: Floats,
@@ -244,23 +246,23 @@ def numpy_attention_varlen(
     max_seqlen: int,
     scale: float | None = None,
     causal: bool = False,
-    out: Pair | None = None,
-) -> Pair:
+    out: TwoArrays | None = None,
+) -> TwoArrays:
     """Return attention within each of several concatenated sequences.
 
     Returns:
         The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
     """
-    bounds = _find_bounds(cu_seqlens, max_seqlen)
-    q, k, v = (with_unit_stride(_heads_first(array)) for array in (q, k, v))
-    made = fresh((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
+    bounds = _check_bounds(cu_seqlens, max_seqlen)
+    q, k, v = (to_unit_stride(_move_heads_first(array)) for array in (q, k, v))
+    made = allocate((q.shape[2], q.shape[1], v.shape[3]), q.dtype)
     lse = allocate_sums(q.shape[1:3], q.dtype, out and out[1])
-    rule = score_factor(q, scale), causal, None
-    _native.attention(q, k, v, None, bounds, *rule, _heads_first(made), lse, b.threads)
-    return write_each((made, lse), out)
+    rule = find_score_factor(q, scale), causal, None
+    _native.attention(q, k, v, None, bounds, *rule, _move_heads_first(made), lse, b.threads)
+    return write_outs((made, lse), out)
 
 
-@widen
+@in_float32
 def numpy_attention_varlen_grad(
     b: Functions,
     grad: Floats,
@@ -275,21 +277,25 @@ def numpy_attention_varlen_grad(
     max_seqlen: int,
     scale: float | None = None,
     causal: bool = False,
-    out: Triple | None = None,
-) -> Triple:
+    out: ThreeArrays | None = None,
+) -> ThreeArrays:
     """Return the gradients of ``attention_varlen`` with respect to q, k and v."""
-    bounds = _find_bounds(cu_seqlens, max_seqlen)
-    made = (fresh(q.shape, q.dtype), fresh(k.shape, q.dtype), fresh(v.shape, q.dtype))
-    arrays: Any = [with_unit_stride(_heads_first(array)) for array in (grad, q, k, v)]
-    result = with_unit_stride(_heads_first(output)), to_contiguous(lse)
-    rule = score_factor(q, scale), causal, None
-    into: Any = [_heads_first(array) for array in made]
+    bounds = _check_bounds(cu_seqlens, max_seqlen)
+    made = (
+        allocate(q.shape, q.dtype),
+        allocate(k.shape, q.dtype),
+        allocate(v.shape, q.dtype),
+    )
+    arrays: Any = [to_unit_stride(_move_heads_first(array)) for array in (grad, q, k, v)]
+    result = to_unit_stride(_move_heads_first(output)), to_contiguous(lse)
+    rule = find_score_factor(q, scale), causal, None
+    into: Any = [_move_heads_first(array) for array in made]
     kernel: Any = _native.attention_grad
     kernel(*arrays, None, bounds, *result, *rule, *into, b.threads)
-    return write_each(made, out)
+    return write_outs(made, out)
 
 
-def _find_bounds(cu_seqlens: NDArray[np.generic], longest: int) -> list[int]:
+def _check_bounds(cu_seqlens: NDArray[np.generic], longest: int) -> list[int]:
     """Return the bounds of the sequences; raise if one is longer than `longest`."""
     widest = int(max(np.diff(cu_seqlens), default=0))
     if widest > longest:
@@ -299,6 +305,6 @@ def _find_bounds(cu_seqlens: NDArray[np.generic], longest: int) -> list[int]:
     return cu_seqlens.tolist()
 
 
-def _heads_first(x: Floats) -> Floats:
+def _move_heads_first(x: Floats) -> Floats:
     """Return a view of ``(total, h, d)`` as ``(1, h, total, d)``."""
     return x.swapaxes(0, 1)[None]

@@ -16,17 +16,17 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
+from seqloom.tensor._families._numpy_arrays import Floats, allocate, in_float32, write_out
 from seqloom.tensor._families._rule import (
     Call,
+    GradRule,
     Parts,
-    Rule,
     ShapeRule,
     Spec,
-    add_shape,
-    last_argument_shape,
+    add_shape_rule,
+    infer_given_shape,
 )
-from seqloom.tensor._families._windows import Size, Windows, to_sizes, windows_of
+from seqloom.tensor._families._windows import Size, Windows, make_windows, to_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def max_pool(
 ) -> tuple[Array, Array]:
     """Return the maximum of each window and its index."""
     sizes = to_sizes(kernel, len(x.shape) - 2)
-    windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
+    windows = Windows.make(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
     plain = b.stop_gradient(x)
     taps = [covered for _, covered in windows.taps(b, plain, _min_value(b, x))]
     winners = b.argmax(b.stack(taps, axis=-1), axis=-1)
@@ -64,7 +64,7 @@ def max_pool(
         won = b.take_along_axis(is_real, b.expand_dims(winners, axis=-1), axis=-1)
         won = b.squeeze(won, axis=-1)
         winners = b.where(b.greater(won, 0), winners, b.argmax(is_real, axis=-1))
-    indices = _to_indices(b, winners, windows, x.shape)
+    indices = _to_input_positions(b, winners, windows, x.shape)
     out = b.take_along_axis(_flatten(b, x), _flatten(b, indices), axis=-1)
     return b.reshape(out, winners.shape), indices
 
@@ -90,7 +90,7 @@ def avg_pool(
 ) -> Array:
     """Return the mean of each window."""
     sizes = to_sizes(kernel, len(x.shape) - 2)
-    windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
+    windows = Windows.make(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
     factors = windows.mean_factors(
         b,
         x.shape[2:],
@@ -119,7 +119,7 @@ def avg_pool_grad(
 ) -> Array:
     """Return the gradient of `avg_pool` with respect to its input of the given shape."""
     sizes = to_sizes(kernel, len(shape) - 2)
-    windows = Windows.of(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
+    windows = Windows.make(sizes, stride=stride, **geometry)._replace(ceil=ceil_mode)
     factors = windows.mean_factors(
         b,
         shape[2:],
@@ -128,7 +128,7 @@ def avg_pool_grad(
         divisor=divisor_override,
     )
     share = b.multiply(grad, factors)
-    return windows.scatter(b, lambda _: share, shape)
+    return windows.add_taps(b, lambda _: share, shape)
 
 
 def _min_value(b: Functions, x: Array) -> float:
@@ -143,7 +143,7 @@ def _flatten(b: Functions, x: Array) -> Array:
     return b.reshape(x, (*x.shape[:2], math.prod(x.shape[2:])))
 
 
-def _to_indices(
+def _to_input_positions(
     b: Functions, winners: Array, windows: Windows, shape: Sequence[int]
 ) -> Array:
     """Convert the index within each window to a position in the flattened input."""
@@ -180,35 +180,37 @@ def _grad_max_pool_grad(b: Functions, saved: Any, grad: Array, _needs: Needs) ->
     return (b.reshape(b.take_along_axis(rows, flat, axis=-1), shape),)
 
 
-def _make_rules(maximum: str, mean: str) -> dict[str, Rule]:
+def _pool_rules(maximum: str, mean: str) -> dict[str, GradRule]:
     """Return the rules of max and mean pooling along the given number of axes."""
     return {
-        maximum: Rule(
+        maximum: GradRule(
             lambda args, out, _, __: (out[1], tuple(args[0].shape)),
             lambda b, saved, grad, _: (getattr(b, f"{maximum}_grad")(grad, *saved),),
         ),
-        f"{maximum}_grad": Rule(keep.rest, _grad_max_pool_grad),
-        mean: Rule(
-            keep.shape_and_options,
+        f"{maximum}_grad": GradRule(keep.save_other_inputs, _grad_max_pool_grad),
+        mean: GradRule(
+            keep.save_shape_and_options,
             lambda b, saved, grad, _: (
                 getattr(b, f"{mean}_grad")(grad, saved[0], **saved[2]),
             ),
         ),
         # The gradient of mean pooling is linear too.
-        f"{mean}_grad": Rule(
-            keep.rest_and_options,
+        f"{mean}_grad": GradRule(
+            keep.save_other_inputs_and_options,
             lambda b, saved, grad, _: (getattr(b, mean)(grad, **saved[1]),),
         ),
     }
 
 
-RULES = _make_rules("max_pool1d", "avg_pool1d") | _make_rules("max_pool2d", "avg_pool2d")
+GRAD_RULES = _pool_rules("max_pool1d", "avg_pool1d") | _pool_rules(
+    "max_pool2d", "avg_pool2d"
+)
 
 
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {}
+SHAPE_RULES: dict[str, ShapeRule] = {}
 
 
 _INDEX_DTYPE = np.dtype(np.int64)
@@ -218,21 +220,21 @@ def _shape_pool(call: Call) -> Spec:
     """Return the shape of pooling: one element per window."""
     x = call.args[0]
     kernel = to_sizes(call.options["kernel"], len(x.shape) - 2)
-    return (*x.shape[:2], *windows_of(kernel, call.options).counts(x.shape[2:])), x.dtype
+    return (*x.shape[:2], *make_windows(kernel, call.options).counts(x.shape[2:])), x.dtype
 
 
-@add_shape(SHAPES, "max_pool1d", "max_pool2d")
+@add_shape_rule(SHAPE_RULES, "max_pool1d", "max_pool2d")
 def _shape_max_pool(call: Call) -> list[Spec]:
     """Return the shapes of the maxima and their indices."""
     shape, dtype = _shape_pool(call)
     return [(shape, dtype), (shape, _INDEX_DTYPE)]
 
 
-SHAPES.update(
+SHAPE_RULES.update(
     {
-        **dict.fromkeys(("max_pool1d_grad", "max_pool2d_grad"), last_argument_shape),
+        **dict.fromkeys(("max_pool1d_grad", "max_pool2d_grad"), infer_given_shape),
         **dict.fromkeys(("avg_pool1d", "avg_pool2d"), _shape_pool),
-        **dict.fromkeys(("avg_pool1d_grad", "avg_pool2d_grad"), last_argument_shape),
+        **dict.fromkeys(("avg_pool1d_grad", "avg_pool2d_grad"), infer_given_shape),
     }
 )
 
@@ -240,7 +242,7 @@ SHAPES.update(
 # NumPy versions ------------------------------------------------------------------------
 
 
-@widen
+@in_float32
 def numpy_max_pool1d(
     b: Functions,
     x: Floats,
@@ -254,7 +256,7 @@ def numpy_max_pool1d(
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Return the maximum of each window of ``(n, c, l)``, and its position in the row."""
     sizes = to_sizes(kernel, 1)
-    windows = Windows.of(sizes, stride=stride, padding=padding, dilation=dilation)
+    windows = Windows.make(sizes, stride=stride, padding=padding, dilation=dilation)
     # The kernel does not support these options.
     if x.dtype.kind in "iu" or ceil_mode or windows.dilation != (1,):
         geometry = {"stride": stride, "padding": padding, "dilation": dilation}
@@ -262,17 +264,17 @@ def numpy_max_pool1d(
         return (
             found
             if out is None
-            else (write_to(found[0], out[0]), write_to(found[1], out[1]))
+            else (write_out(found[0], out[0]), write_out(found[1], out[1]))
         )
     x = np.ascontiguousarray(x)
     shape = (*x.shape[:2], *windows.counts(x.shape[2:]))
-    out = out or (fresh(shape, x.dtype), fresh(shape, np.int64))
+    out = out or (allocate(shape, x.dtype), allocate(shape, np.int64))
     (size,), (step,), (around,), *_ = windows
     _native.max_pool1d(x, size, step, around, *out, b.threads)
     return out
 
 
-@widen
+@in_float32
 def numpy_max_pool_grad(
     b: Functions,
     grad: Floats,
@@ -282,7 +284,7 @@ def numpy_max_pool_grad(
     out: Floats | None = None,
 ) -> Floats:
     """Return the gradient of max pooling with respect to its input of the given shape."""
-    out = fresh(tuple(shape), grad.dtype) if out is None else out
+    out = allocate(tuple(shape), grad.dtype) if out is None else out
     _native.max_pool1d_grad(_to_rows(grad), _to_rows(indices), _to_rows(out), b.threads)
     return out
 

@@ -13,22 +13,22 @@ from seqloom._rust import _native
 from seqloom.errors import ShapeError
 from seqloom.tensor._elements import broadcast_shapes
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen, write_to
-from seqloom.tensor._families._numpy_functions import promote_all
+from seqloom.tensor._families._numpy_arrays import Floats, allocate, in_float32, write_out
+from seqloom.tensor._families._numpy_functions import promote_arrays
 from seqloom.tensor._families._rule import (
     Call,
+    GradRule,
     Parts,
-    Rule,
     Shape,
     ShapeRule,
     Spec,
-    add_rule,
-    add_shape,
-    as_input,
+    add_grad_rule,
+    add_shape_rule,
     find_dtype,
-    promote,
-    require_fit,
-    to_axes,
+    fit_grad,
+    promote_dtype,
+    require_match,
+    to_axis_tuple,
 )
 from seqloom.tensor._families._unary import is_complex
 
@@ -84,7 +84,7 @@ def vecdot(b: Functions, x: Array, y: Array, *, axis: int = -1) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+GRAD_RULES: dict[str, GradRule] = {}
 
 
 def _save_factors(args: Args, out: Array, needs: Needs, options: Options) -> Any:
@@ -93,29 +93,29 @@ def _save_factors(args: Args, out: Array, needs: Needs, options: Options) -> Any
     return (
         args[0] if needs[1] else None,
         args[1] if needs[0] else None,
-        keep.like(args[0]),
-        keep.like(args[1]),
+        keep.get_spec(args[0]),
+        keep.get_spec(args[1]),
         options,
     )
 
 
-@add_rule(RULES, "matmul", save=_save_factors)
+@add_grad_rule(GRAD_RULES, "matmul", save=_save_factors)
 def _grad_matmul(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     left, right, (left_shape, left_dtype), (right_shape, right_dtype), _ = saved
-    left, right, grad = _with_unit_axes(b, (left, right, grad), left_shape, right_shape)
+    left, right, grad = _add_unit_axes(b, (left, right, grad), left_shape, right_shape)
     by_left = by_right = None
     if needs[0]:
         wide = tuple(left_shape) if len(left_shape) > 1 else (1, *left_shape)
         by_left = b.matmul(grad, b.matrix_transpose(right))
-        by_left = b.reshape(as_input(b, by_left, (wide, left_dtype)), tuple(left_shape))
+        by_left = b.reshape(fit_grad(b, by_left, (wide, left_dtype)), tuple(left_shape))
     if needs[1]:
         wide = tuple(right_shape) if len(right_shape) > 1 else (*right_shape, 1)
         by_right = b.matmul(b.matrix_transpose(left), grad)
-        by_right = b.reshape(as_input(b, by_right, (wide, right_dtype)), tuple(right_shape))
+        by_right = b.reshape(fit_grad(b, by_right, (wide, right_dtype)), tuple(right_shape))
     return by_left, by_right
 
 
-def _with_unit_axes(b: Functions, arrays: Any, left_shape: Any, right_shape: Any) -> Any:
+def _add_unit_axes(b: Functions, arrays: Any, left_shape: Any, right_shape: Any) -> Any:
     """Return the factors and the gradient, with vectors reshaped to matrices."""
     left, right, grad = arrays
     if len(left_shape) == 1:
@@ -134,7 +134,7 @@ def _save_linear(args: Args, _out: Array, needs: Needs, _options: Options) -> An
     return *kept, tuple(x.shape)
 
 
-@add_rule(RULES, "linear", save=_save_linear)
+@add_grad_rule(GRAD_RULES, "linear", save=_save_linear)
 def _grad_linear(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     x, weight, shape = saved
     count = math.prod(shape[:-1])
@@ -149,20 +149,20 @@ def _grad_linear(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     return by_x, by_weight, by_bias
 
 
-@add_rule(RULES, "tensordot", save=_save_factors)
+@add_grad_rule(GRAD_RULES, "tensordot", save=_save_factors)
 def _grad_tensordot(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     left, right, *likes, options = saved
     sizes = [len(shape) for shape, _ in likes]
     ours, theirs = _find_contracted_axes(options.get("axes", 2), *sizes)
-    free, other = _remaining_axes(ours, sizes[0]), _remaining_axes(theirs, sizes[1])
+    free, other = (_remaining_axes(ours, sizes[0]), _remaining_axes(theirs, sizes[1]))
     positions = list(range(len(grad.shape)))
     by_left = by_right = None
     if needs[0]:
         by_left = b.tensordot(grad, right, axes=(positions[len(free) :], other))
-        by_left = _sort_axes(b, by_left, [*free, *_paired_axes(ours, theirs)])
+        by_left = _sort_axes(b, by_left, [*free, *_sort_by_pairs(ours, theirs)])
     if needs[1]:
         by_right = b.tensordot(left, grad, axes=(free, positions[: len(free)]))
-        by_right = _sort_axes(b, by_right, [*_paired_axes(theirs, ours), *other])
+        by_right = _sort_axes(b, by_right, [*_sort_by_pairs(theirs, ours), *other])
     return by_left, by_right
 
 
@@ -171,7 +171,7 @@ def _remaining_axes(axes: list[int], ndim: int) -> list[int]:
     return [axis for axis in range(ndim) if axis not in axes]
 
 
-def _paired_axes(axes: list[int], by: list[int]) -> list[int]:
+def _sort_by_pairs(axes: list[int], by: list[int]) -> list[int]:
     """Return `axes`, sorted by the axes in `by` with which they are paired."""
     return [axis for _, axis in sorted(zip(by, axes, strict=True))]
 
@@ -181,7 +181,7 @@ def _find_contracted_axes(axes: Any, left: int, right: int) -> tuple[list[int], 
     if isinstance(axes, int):
         return list(range(left - axes, left)), list(range(axes))
     ours, theirs = axes
-    return list(to_axes(ours, left)), list(to_axes(theirs, right))
+    return list(to_axis_tuple(ours, left)), list(to_axis_tuple(theirs, right))
 
 
 def _sort_axes(b: Functions, part: Array, axes: list[int]) -> Array:
@@ -192,15 +192,15 @@ def _sort_axes(b: Functions, part: Array, axes: list[int]) -> Array:
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {}
+SHAPE_RULES: dict[str, ShapeRule] = {}
 
 
-@add_shape(SHAPES, "matmul")
+@add_shape_rule(SHAPE_RULES, "matmul")
 def _shape_matmul(call: Call) -> Spec:
     """Return the shape of a matrix product, whose leading axes broadcast."""
     left, right = call.args[0].shape, call.args[1].shape
     dtype = find_dtype(call._replace(args=call.args[:2]))
-    require_fit(bool(left and right) and left[-1] == right[-2:][0], left, right)
+    require_match(bool(left and right) and left[-1] == right[-2:][0], left, right)
     if len(right) == 1:
         return left[:-1], dtype
     if len(left) == 1:
@@ -208,16 +208,16 @@ def _shape_matmul(call: Call) -> Spec:
     return (*broadcast_shapes(left[:-2], right[:-2]), left[-2], right[-1]), dtype
 
 
-@add_shape(SHAPES, "linear")
+@add_shape_rule(SHAPE_RULES, "linear")
 def _shape_linear(call: Call) -> Spec:
     """Return the shape of a linear layer, whose last axis is the number of outputs."""
     x, weight = call.args[:2]
-    require_fit(x.shape[-1] == weight.shape[1], x.shape, weight.shape)
+    require_match(x.shape[-1] == weight.shape[1], x.shape, weight.shape)
     dtype = find_dtype(Call(call.target, "add", (x, weight), {}))
     return (*x.shape[:-1], weight.shape[0]), dtype
 
 
-@add_shape(SHAPES, "tensordot")
+@add_shape_rule(SHAPE_RULES, "tensordot")
 def _shape_tensordot(call: Call) -> Spec:
     """Return the shape of a tensordot: the lengths of the axes that are not summed over."""
     x, y = call.args[:2]
@@ -225,7 +225,7 @@ def _shape_tensordot(call: Call) -> Spec:
     if isinstance(axes, int):
         axes = list(range(-axes, 0)), list(range(axes))
     left, right = (_drop_axes(v.shape, gone) for v, gone in zip((x, y), axes, strict=True))
-    return (*left, *right), promote(call.target, x, y)
+    return (*left, *right), promote_dtype(call.target, x, y)
 
 
 def _drop_axes(shape: Shape, axes: Any) -> list[int]:
@@ -239,21 +239,21 @@ def _drop_axes(shape: Shape, axes: Any) -> list[int]:
 
 # On x86 processors, the Rust kernels are as fast as a BLAS, and run in our threads.
 # BLAS threads would compete with our threads for the processor.
-_RUST_IS_FAST = platform.machine() in {"x86_64", "AMD64"}
+_IS_RUST_FAST = platform.machine() in {"x86_64", "AMD64"}
 # On other processors, the BLAS of NumPy is faster from this number of multiplications
 # on. In smaller products, waking the BLAS threads takes too long.
-_MIN_BLAS_SIZE = 1 << 21
+_MIN_BLAS_PRODUCTS = 1 << 21
 
 
-@widen
+@in_float32
 def numpy_matmul(
     b: Functions, x: Floats, y: Floats, *, out: Floats | None = None
 ) -> Floats:
     """Return the product of matrices; leading axes are batches and broadcast."""
-    return _multiply(b, x, y, None, out)
+    return _multiply_matrices(b, x, y, None, out)
 
 
-@widen
+@in_float32
 def numpy_linear(
     b: Functions,
     x: Floats,
@@ -269,15 +269,15 @@ def numpy_linear(
     count = math.prod(shape[:-1])
     into = None if out is None else out.reshape(count, shape[-1])
     rows = x.reshape(count, x.shape[-1])
-    return _multiply(b, rows, weight.T, bias, into).reshape(shape)
+    return _multiply_matrices(b, rows, weight.T, bias, into).reshape(shape)
 
 
-def uses_rust(b: Functions) -> bool:
+def multiplies_in_rust(b: Functions) -> bool:
     """Return whether large matrices are multiplied by Rust on this machine."""
-    return _RUST_IS_FAST or b.deterministic
+    return _IS_RUST_FAST or b.deterministic
 
 
-def _multiply(
+def _multiply_matrices(
     b: Functions, x: Floats, y: Floats, bias: Floats | None, out: Floats | None
 ) -> Floats:
     """Return ``x @ y + bias``, computed by Rust or by NumPy."""
@@ -288,33 +288,33 @@ def _multiply(
             # Compute ``x @ y`` for each pair of matrices.
             batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
             shape = (*batch, x.shape[-2], y.shape[-1])
-            into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
+            into = allocate(shape, x.dtype) if out is None or not out.flags.carray else out
             pairs = into.reshape(math.prod(batch), *shape[-2:])
-            _native.products(_flatten(x, batch), _flatten(y, batch), pairs, b.threads)
-            found = into if out is None or out is into else write_to(into, out)
+            _native.products(_to_batch(x, batch), _to_batch(y, batch), pairs, b.threads)
+            found = into if out is None or out is into else write_out(into, out)
             return found if bias is None else np.add(found, bias, out=found)
         shape = (x.shape[0], y.shape[1])
-        into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
+        into = allocate(shape, x.dtype) if out is None or not out.flags.carray else out
         if not _native.product((x, y), bias, into, b.threads):
             bias = None if bias is None else _to_aligned(bias)
             _native.product((_to_aligned(x), _to_aligned(y)), bias, into, b.threads)
-        return into if out is None or out is into else write_to(into, out)
+        return into if out is None or out is into else write_out(into, out)
     if x.dtype != y.dtype:
-        x, y = promote_all((x, y))
-        return _multiply(b, x, y, bias, out)
+        x, y = promote_arrays((x, y))
+        return _multiply_matrices(b, x, y, bias, out)
     if _must_avoid_blas(b, x, y):
-        found = write_to(_multiply_as_matrices(b, x, y), out)
+        found = write_out(_multiply_as_matrices(b, x, y), out)
     else:
         found = np.matmul(x, y, out=out)
     return found if bias is None else np.add(found, bias, out=found)
 
 
-@widen
+@in_float32
 def numpy_tensordot(b: Functions, x: Floats, y: Floats, *, axes: Any = 2) -> Floats:
     """Return the sum of products over several axes."""
     require_equal_lengths("tensordot", x, y, axes)
-    x, y = promote_all((x, y))
-    if not uses_rust(b) or x.dtype.kind != "f":
+    x, y = promote_arrays((x, y))
+    if not multiplies_in_rust(b) or x.dtype.kind != "f":
         return np.tensordot(x, y, axes=axes)
     if isinstance(axes, int):
         axes = range(x.ndim - axes, x.ndim), range(axes)
@@ -332,16 +332,16 @@ def _has_rust_product(b: Functions, x: Floats, y: Floats) -> bool:
         return False
     if x.shape[-1] != y.shape[-2] or not x.size or not y.size:
         return False
-    if uses_rust(b):
+    if multiplies_in_rust(b):
         return True
     is_many = x.ndim > 2 or y.ndim > 2  # noqa: PLR2004 - one pair
-    return is_many and x.shape[-2] * x.shape[-1] * y.shape[-1] < _MIN_BLAS_SIZE
+    return is_many and x.shape[-2] * x.shape[-1] * y.shape[-1] < _MIN_BLAS_PRODUCTS
 
 
 def _must_avoid_blas(b: Functions, x: Floats, y: Floats) -> bool:
     """Return whether vectors or mixed float dtypes must be multiplied without a BLAS."""
     are_floats = x.dtype.kind == y.dtype.kind == "f" and 0 not in {x.ndim, y.ndim}
-    if not are_floats or not uses_rust(b):
+    if not are_floats or not multiplies_in_rust(b):
         return False
     return x.ndim == 1 or y.ndim == 1 or x.dtype != y.dtype
 
@@ -356,7 +356,7 @@ def _multiply_as_matrices(b: Functions, x: Floats, y: Floats) -> Floats:
     return (out[0] if column else out[..., 0, :]) if row else out
 
 
-def _flatten(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
+def _to_batch(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
     """Return matrices along one batch axis, and whether each is transposed in memory."""
     count = math.prod(batch)
     x = np.broadcast_to(x, (*batch, *x.shape[-2:])).reshape(count, *x.shape[-2:])

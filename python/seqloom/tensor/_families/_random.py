@@ -15,19 +15,25 @@ from seqloom._rust import _native
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._error_function import erf_in_float32, erf_inv
 from seqloom.tensor._families._keys import (
-    check_bounds,
-    check_range,
+    check_integer_range,
+    check_length,
+    check_normal_bounds,
     check_rate,
-    draw_shape,
-    find_extreme,
+    draw_words,
+    find_extreme_normal,
     key_to_words,
+    make_draw_rule,
     split_like_jax,
-    to_count,
     to_shape,
-    word_pairs,
 )
-from seqloom.tensor._families._numpy_arrays import Floats, fill, make_out, widen, write_to
-from seqloom.tensor._families._rule import Rule, ShapeRule, first_spec_rule
+from seqloom.tensor._families._numpy_arrays import (
+    Floats,
+    in_float32,
+    make_out,
+    run_kernel,
+    write_out,
+)
+from seqloom.tensor._families._rule import GradRule, ShapeRule, infer_same_spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +50,12 @@ if TYPE_CHECKING:
 
 _WORD_BITS = 32
 # For each dtype: the number of random bits per number, and of mantissa bits.
-_BITS = {"float16": (16, 10), "bfloat16": (8, 7), "float32": (32, 23), "float64": (64, 52)}
+_FLOAT_BITS = {
+    "float16": (16, 10),
+    "bfloat16": (8, 7),
+    "float32": (32, 23),
+    "float64": (64, 52),
+}
 
 
 def uniform(
@@ -52,9 +63,9 @@ def uniform(
 ) -> Array:
     """Return uniform random numbers from 0 (included) to 1 (excluded)."""
     name, shape = np.dtype(dtype).name, to_shape(shape)
-    width, kept = _BITS[name]
+    width, kept = _FLOAT_BITS[name]
     if width > _WORD_BITS:
-        high, low = (b.astype(pair, "uint64") for pair in word_pairs(b, key, shape))
+        high, low = (b.astype(pair, "uint64") for pair in draw_words(b, key, shape))
         high = b.bitwise_left_shift(high, 32)
         bits = b.reshape(b.bitwise_or(high, low), shape)
     else:
@@ -68,7 +79,7 @@ def normal(
 ) -> Array:
     """Return normal random numbers with mean 0 and standard deviation 1."""
     low = float(np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype)))
-    return _to_normal(b, _uniform_between(b, key, shape, low, 1.0, dtype), dtype)
+    return _to_normal(b, _draw_uniform_between(b, key, shape, low, 1.0, dtype), dtype)
 
 
 def truncated_normal(
@@ -82,12 +93,12 @@ def truncated_normal(
 ) -> Array:
     """Return random numbers from a normal distribution that is truncated to two bounds."""
     root, one = np.asarray(math.sqrt(2), dtype), np.dtype(dtype).type
-    lower, upper = check_bounds(lower, upper)
+    lower, upper = check_normal_bounds(lower, upper)
     low, high = (float(one(math.erf(float(one(bound) / root)))) for bound in (lower, upper))
     least = float(np.nextafter(one(lower), one(math.inf)))
     most = float(np.nextafter(one(upper), one(-math.inf)))
-    shares = _uniform_between(b, key, shape, low, high, dtype)
-    edge = find_extreme(low, high, least, most)
+    shares = _draw_uniform_between(b, key, shape, low, high, dtype)
+    edge = find_extreme_normal(low, high, least, most)
     if edge is None:
         return b.clip(_to_normal(b, shares, dtype), least, most)
     whole = b.greater_equal(b.abs(shares), 1.0)
@@ -104,7 +115,7 @@ def bernoulli(b: Functions, key: KeyLike, p: float | Array, shape: Sequence[int]
 
 def randint(b: Functions, key: KeyLike, low: int, high: int, shape: Sequence[int]) -> Array:
     """Return random integers (int32) from `low` (included) to `high` (excluded)."""
-    low, high = check_range(low, high)
+    low, high = check_integer_range(low, high)
     first, second = split_like_jax(b, key)
     span = high - low
     factor = ((1 << 16) % span) ** 2 % (1 << 32) % span
@@ -116,7 +127,7 @@ def randint(b: Functions, key: KeyLike, low: int, high: int, shape: Sequence[int
 
 def permutation(b: Functions, key: KeyLike, n: int) -> Array:
     """Return the integers (int32) from 0 to n - 1 in random order."""
-    n = to_count(n)
+    n = check_length(n)
     order = b.arange(n, dtype="int32")
     rounds = math.ceil(3 * math.log(max(1, n)) / math.log((1 << 32) - 1))
     for _ in range(rounds):
@@ -134,7 +145,7 @@ def dropout(b: Functions, x: Array, key: KeyLike, rate: float) -> Array:
     return b.where(kept, b.multiply(x, 1.0 / (1.0 - rate)), 0)
 
 
-def _uniform_between(
+def _draw_uniform_between(
     b: Functions, key: KeyLike, shape: Sequence[int], low: float, high: float, dtype: Any
 ) -> Array:
     """Return uniform numbers between two bounds, rounded as by a fused multiply-add."""
@@ -156,28 +167,30 @@ def _to_normal(b: Functions, u: Array, dtype: Any) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {
+GRAD_RULES: dict[str, GradRule] = {
     # The gradient uses the same dropout mask, which the key determines.
-    "dropout": Rule(keep.rest, lambda b, saved, grad, _: (b.dropout(grad, *saved),))
+    "dropout": GradRule(
+        keep.save_other_inputs, lambda b, saved, grad, _: (b.dropout(grad, *saved),)
+    )
 }
 
 
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {
-    "uniform": draw_shape(1, "float32"),
-    "normal": draw_shape(1, "float32"),
-    "truncated_normal": draw_shape(3, "float32"),
-    "bernoulli": draw_shape(2, "bool"),
-    "dropout": first_spec_rule,
+SHAPE_RULES: dict[str, ShapeRule] = {
+    "uniform": make_draw_rule(1, "float32"),
+    "normal": make_draw_rule(1, "float32"),
+    "truncated_normal": make_draw_rule(3, "float32"),
+    "bernoulli": make_draw_rule(2, "bool"),
+    "dropout": infer_same_spec,
 }
 
 
 # NumPy versions ------------------------------------------------------------------------
 
 
-@widen
+@in_float32
 def numpy_uniform(
     b: Functions,
     key: KeyLike,
@@ -188,13 +201,13 @@ def numpy_uniform(
 ) -> Floats:
     """Return uniform random numbers from 0 (included) to 1 (excluded)."""
     if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
-        return write_to(uniform(b, key, shape, dtype=dtype), out)
+        return write_out(uniform(b, key, shape, dtype=dtype), out)
     made = make_out(out, to_shape(shape), dtype)
     _native.uniform(*key_to_words(key), made.reshape(-1), b.threads)
-    return write_to(made, out)
+    return write_out(made, out)
 
 
-@widen
+@in_float32
 def numpy_normal(
     b: Functions,
     key: KeyLike,
@@ -207,7 +220,7 @@ def numpy_normal(
     return numpy_truncated_normal(b, key, -math.inf, math.inf, shape, dtype=dtype, out=out)
 
 
-@widen
+@in_float32
 def numpy_truncated_normal(
     b: Functions,
     key: KeyLike,
@@ -221,18 +234,18 @@ def numpy_truncated_normal(
     """Return random numbers from a normal distribution that is truncated to two bounds."""
     if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
         whole = truncated_normal(b, key, lower, upper, shape, dtype=dtype)
-        return write_to(whole, out)
-    made, ends = make_out(out, to_shape(shape), dtype), check_bounds(lower, upper)
-    bounds = _bounds(*ends, np.dtype(dtype).type)
+        return write_out(whole, out)
+    made, ends = make_out(out, to_shape(shape), dtype), check_normal_bounds(lower, upper)
+    bounds = _find_erf_bounds(*ends, np.dtype(dtype).type)
     _native.truncated_normal(*key_to_words(key), *bounds, made.reshape(-1), b.threads)
     if math.isinf(lower) and math.isinf(upper):
-        return write_to(made, out)
-    if (edge := find_extreme(*bounds)) is not None:
+        return write_out(made, out)
+    if (edge := find_extreme_normal(*bounds)) is not None:
         made[np.isnan(made)] = edge
-    return write_to(made, out)
+    return write_out(made, out)
 
 
-@widen
+@in_float32
 def numpy_bernoulli(
     b: Functions,
     key: KeyLike,
@@ -246,10 +259,10 @@ def numpy_bernoulli(
         return np.less(b.uniform(key, shape), p, out=out)
     made = make_out(out, to_shape(shape), np.bool)
     _native.bernoulli(*key_to_words(key), check_rate(p), made.reshape(-1), b.threads)
-    return write_to(made, out)
+    return write_out(made, out)
 
 
-@widen
+@in_float32
 def numpy_randint(
     b: Functions,
     key: KeyLike,
@@ -260,30 +273,32 @@ def numpy_randint(
     out: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int32]:
     """Return random integers (int32) from `low` (included) to `high` (excluded)."""
-    low, high = check_range(low, high)
+    low, high = check_integer_range(low, high)
     made = make_out(out, to_shape(shape), np.int32)
     _native.randint(*key_to_words(key), low, high, made.reshape(-1), b.threads)
-    return write_to(made, out)
+    return write_out(made, out)
 
 
-@widen
+@in_float32
 def numpy_permutation(b: Functions, key: KeyLike, n: int) -> NDArray[np.int32]:
     """Return the integers (int32) from 0 to n - 1 in random order."""
-    made = np.empty(to_count(n), np.int32)
+    made = np.empty(check_length(n), np.int32)
     _native.shuffled(*key_to_words(key), made, b.threads)
     return made
 
 
-@widen
+@in_float32
 def numpy_dropout(
     b: Functions, x: Floats, key: KeyLike, rate: float, *, out: Floats | None = None
 ) -> Floats:
     """Set a random fraction `rate` of the elements to 0, and scale the other elements."""
     kernel, words = _native.dropout, key_to_words(key)
-    return fill(kernel, x, *words, rate, threads=b.threads, out=out)
+    return run_kernel(kernel, x, *words, rate, threads=b.threads, out=out)
 
 
-def _bounds(lower: float, upper: float, one: Any) -> tuple[float, float, float, float]:
+def _find_erf_bounds(
+    lower: float, upper: float, one: Any
+) -> tuple[float, float, float, float]:
     """Return erf at both bounds, and the smallest and largest allowed number."""
     if math.isinf(lower) and math.isinf(upper):
         return float(np.nextafter(one(-1), one(0))), 1.0, -math.inf, math.inf

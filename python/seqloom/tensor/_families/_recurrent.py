@@ -8,19 +8,26 @@ from typing import TYPE_CHECKING, Any
 from seqloom._rust import _native
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    Triple,
+    ThreeArrays,
     all_contiguous,
-    fresh,
-    suits_rust,
-    widen,
+    allocate,
+    can_use_rust,
+    in_float32,
 )
 from seqloom.tensor._families._recurrent_grad import (
     shift_states,
     split_gates,
-    swap_time,
+    swap_batch_and_time,
     to_bool_mask,
 )
-from seqloom.tensor._families._rule import Call, Parts, Rule, ShapeRule, Spec, require_fit
+from seqloom.tensor._families._rule import (
+    Call,
+    GradRule,
+    Parts,
+    ShapeRule,
+    Spec,
+    require_match,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,12 +43,12 @@ if TYPE_CHECKING:
 # Default implementations ---------------------------------------------------------------
 
 
-Body = Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]]
+LoopBody = Callable[[list[Any], list[Any]], tuple[list[Any], list[Any]]]
 
 
 def scan(
     b: Functions,
-    body: Body,
+    body: LoopBody,
     init: Sequence[Array],
     xs: Sequence[Array],
     *,
@@ -82,19 +89,19 @@ def gru(
     # (n, l) is true where a position changes the state. The results are all states (n,
     # l, width), the last state, and an array for `gru_grad`, empty here.
 
-    def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
+    def run_step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
         recurrent = b.linear(carry[0], w_hh, b_hh)
         r, z, n = split_gates(b, seen[0], 3)
         hr, hz, hn = split_gates(b, recurrent, 3)
         reset, update = b.sigmoid(b.add(r, hr)), b.sigmoid(b.add(z, hz))
         new = b.tanh(b.add(n, b.multiply(reset, hn)))
         kept = b.multiply(update, b.subtract(carry[0], new))
-        out = _select(b, seen, b.add(new, kept), carry[0])
+        out = _select_state(b, seen, b.add(new, kept), carry[0])
         return [out], [out]
 
-    seen = _step_inputs(b, x, w_ih, b_ih, mask)
-    (last,), (states,) = b.scan(step, [h0], seen, length=x.shape[1], reverse=reverse)
-    return swap_time(b, states), last, b.zeros((0,), dtype=b.dtype(last))
+    seen = _prepare_step_inputs(b, x, w_ih, b_ih, mask)
+    (last,), (states,) = b.scan(run_step, [h0], seen, length=x.shape[1], reverse=reverse)
+    return swap_batch_and_time(b, states), last, b.zeros((0,), dtype=b.dtype(last))
 
 
 def lstm(
@@ -116,34 +123,35 @@ def lstm(
     # results are all states (n, l, width), the last state, the last cell, and an array
     # for `lstm_grad`, which is empty here.
 
-    def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
+    def run_step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
         gates = b.add(seen[0], b.linear(carry[0], w_hh, b_hh))
         i, f, g, o = split_gates(b, gates, 4)
         kept = b.multiply(b.sigmoid(f), carry[1])
         cell = b.add(kept, b.multiply(b.sigmoid(i), b.tanh(g)))
         out = b.multiply(b.sigmoid(o), b.tanh(cell))
-        out, cell = (_select(b, seen, out, carry[0]), _select(b, seen, cell, carry[1]))
+        out = _select_state(b, seen, out, carry[0])
+        cell = _select_state(b, seen, cell, carry[1])
         return [out, cell], [out]
 
-    seen = _step_inputs(b, x, w_ih, b_ih, mask)
+    seen = _prepare_step_inputs(b, x, w_ih, b_ih, mask)
     (last, cell), (states,) = b.scan(
-        step, [h0, c0], seen, length=x.shape[1], reverse=reverse
+        run_step, [h0, c0], seen, length=x.shape[1], reverse=reverse
     )
-    return swap_time(b, states), last, cell, b.zeros((0,), dtype=b.dtype(last))
+    return swap_batch_and_time(b, states), last, cell, b.zeros((0,), dtype=b.dtype(last))
 
 
-def _step_inputs(
+def _prepare_step_inputs(
     b: Functions, x: Array, w_ih: Array, b_ih: Array | None, mask: Array | None
 ) -> list[Array]:
     """Return the arrays that each step reads: inputs times weights, and the mask."""
     # One matrix product before the loop computes the contributions of all inputs.
-    seen = [swap_time(b, b.linear(x, w_ih, b_ih))]
+    seen = [swap_batch_and_time(b, b.linear(x, w_ih, b_ih))]
     if mask is not None:
         seen.append(b.expand_dims(b.permute_dims(mask, (1, 0)), axis=2))
     return seen
 
 
-def _select(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
+def _select_state(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
     """Return the new state, or the old state at masked positions."""
     return b.where(seen[1], new, old) if len(seen) > 1 else new
 
@@ -151,14 +159,14 @@ def _select(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _make_rule(name: str, firsts: int) -> Rule:
+def _make_rule(name: str, firsts: int) -> GradRule:
     """Return the gradient rule of a recurrent layer with `firsts` initial states."""
 
-    def save(args: Args, out: Array, _needs: Needs, options: Options) -> Saved:
+    def save_values(args: Args, out: Array, _needs: Needs, options: Options) -> Saved:
         inputs = (*args, *(None,) * (6 + firsts - len(args)))
         return inputs, out[0], out[1 + firsts], options
 
-    def pull(b: Functions, saved: Saved, grads: Sequence[Any], needs: Needs) -> Parts:
+    def backward(b: Functions, saved: Saved, grads: Sequence[Any], needs: Needs) -> Parts:
         inputs, states, kept, options = saved
         x, *begin = inputs[: 1 + firsts]
         by_seen, *by_firsts = getattr(b, f"{name}_grad")(
@@ -172,7 +180,7 @@ def _make_rule(name: str, firsts: int) -> Rule:
         )
         return [parts[0], *by_firsts, *parts[1:], None]
 
-    return Rule(save, pull, tracked=1 + firsts)
+    return GradRule(save_values, backward, tracked=1 + firsts)
 
 
 def _input_gradients(
@@ -219,7 +227,10 @@ def _weight_gradient(b: Functions, by_gates: Array, x: Array) -> Array:
     return b.matmul(b.matrix_transpose(flat), x)
 
 
-RULES: dict[str, Rule] = {"gru": _make_rule("gru", 1), "lstm": _make_rule("lstm", 2)}
+GRAD_RULES: dict[str, GradRule] = {
+    "gru": _make_rule("gru", 1),
+    "lstm": _make_rule("lstm", 2),
+}
 
 
 # Shape rules ---------------------------------------------------------------------------
@@ -229,14 +240,14 @@ def _shape_recurrent(call: Call, firsts: tuple[Value, ...], kept: int) -> list[S
     """Return the result shapes of a layer that saves `kept` numbers per state element."""
     x, h0, w_ih, w_hh = (*call.args[:2], *call.args[1 + len(firsts) :][:2])
     width = h0.shape[-1]
-    require_fit(x.shape[-1] == w_ih.shape[1], x.shape, w_ih.shape)
-    require_fit(w_hh.shape[1] == width, h0.shape, w_hh.shape)
+    require_match(x.shape[-1] == w_ih.shape[1], x.shape, w_ih.shape)
+    require_match(w_hh.shape[1] == width, h0.shape, w_hh.shape)
     each = x.shape[:2]
     ends = [(first.shape, x.dtype) for first in firsts]
     return [((*each, width), x.dtype), *ends, ((*each, kept * width), x.dtype)]
 
 
-SHAPES: dict[str, ShapeRule] = {
+SHAPE_RULES: dict[str, ShapeRule] = {
     "gru": lambda call: _shape_recurrent(call, call.args[1:2], 4),
     "lstm": lambda call: _shape_recurrent(call, call.args[1:3], 5),
 }
@@ -245,7 +256,7 @@ SHAPES: dict[str, ShapeRule] = {
 # NumPy versions ------------------------------------------------------------------------
 
 
-@widen
+@in_float32
 def numpy_gru(
     b: Functions,
     x: Floats,
@@ -257,16 +268,16 @@ def numpy_gru(
     mask: Floats | None = None,
     *,
     reverse: bool = False,
-) -> Triple:
+) -> ThreeArrays:
     """Return all states, the last state, and the gates for the gradient."""
-    if not suits_rust(x, h0, w_ih, w_hh, b_ih, b_hh):
+    if not can_use_rust(x, h0, w_ih, w_hh, b_ih, b_hh):
         return gru(b, x, h0, w_ih, w_hh, b_ih, b_hh, mask, reverse=reverse)
     inputs, weights = (x, w_ih, b_ih), (w_hh, b_hh)
     states, kept = _run_kernel(b, inputs, (h0, None), weights, mask, reverse=reverse)
     return states, states[:, 0 if reverse else -1].copy(), kept
 
 
-@widen
+@in_float32
 def numpy_lstm(
     b: Functions,
     x: Floats,
@@ -281,7 +292,7 @@ def numpy_lstm(
     reverse: bool = False,
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return all states, last state, last cell, and gates and cells for the gradient."""
-    if not suits_rust(x, h0, c0, w_ih, w_hh, b_ih, b_hh):
+    if not can_use_rust(x, h0, c0, w_ih, w_hh, b_ih, b_hh):
         return lstm(b, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, reverse=reverse)
     inputs, weights = (x, w_ih, b_ih), (w_hh, b_hh)
     states, kept = _run_kernel(b, inputs, (h0, c0), weights, mask, reverse=reverse)
@@ -301,9 +312,9 @@ def _run_kernel(
 ) -> tuple[Floats, Floats]:
     """Return all states, and the values that the gradient needs."""
     x, (h0, c0) = inputs[0], firsts
-    states = fresh((*x.shape[:2], h0.shape[-1]), x.dtype)
+    states = allocate((*x.shape[:2], h0.shape[-1]), x.dtype)
     parts = 4 if c0 is None else 5
-    kept = fresh((*x.shape[:2], parts * h0.shape[-1]), x.dtype)
+    kept = allocate((*x.shape[:2], parts * h0.shape[-1]), x.dtype)
     given = all_contiguous(*inputs, *firsts, *weights)
     kernel: Any = _native.recurrent
     kernel(*given, to_bool_mask(mask), reverse, states, kept, b.threads)

@@ -15,12 +15,12 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    Triple,
-    fresh,
+    ThreeArrays,
+    allocate,
+    in_float32,
     to_contiguous,
-    widen,
 )
-from seqloom.tensor._families._rule import Call, ShapeRule, Spec, add_shape, get_spec
+from seqloom.tensor._families._rule import Call, ShapeRule, Spec, add_shape_rule, get_spec
 
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
@@ -54,28 +54,28 @@ def gru_grad(
     del kept
     before = shift_states(b, states, h0, reverse=reverse)
     sums = b.linear(x, w_ih, b_ih), b.linear(before, w_hh, b_hh)
-    by_r, by_z, by_n, by_hn, z = _gru_slopes(b, sums, before, mask)
+    by_r, by_z, by_n, by_hn, z = _compute_gru_slopes(b, sums, before, mask)
     recurrent = b.concat([by_r, by_z, by_hn], axis=-1)
 
-    def step(carry: Arrays, given: Arrays) -> tuple[Arrays, Arrays]:
+    def run_step(carry: Arrays, given: Arrays) -> tuple[Arrays, Arrays]:
         by_state = b.add(carry[0], given[0])
         by_gates = b.multiply(b.concat([by_state] * 3, axis=-1), given[2])
         through = b.matmul(by_gates, w_hh)
         return [b.add(b.multiply(by_state, given[1]), through)], [by_state]
 
     (by_h0,), (by_states,) = b.scan(
-        step,
+        run_step,
         [by_last],
-        [swap_time(b, part) for part in (grad, z, recurrent)],
+        [swap_batch_and_time(b, part) for part in (grad, z, recurrent)],
         length=x.shape[1],
         reverse=not reverse,
     )
-    wide = b.concat([swap_time(b, by_states)] * 3, axis=-1)
+    wide = b.concat([swap_batch_and_time(b, by_states)] * 3, axis=-1)
     by_seen = b.multiply(wide, b.concat([by_r, by_z, by_n], axis=-1))
     return by_seen, b.multiply(wide, recurrent), by_h0
 
 
-def _gru_slopes(
+def _compute_gru_slopes(
     b: Functions, sums: tuple[Array, Array], before: Array, mask: Array | None
 ) -> list[Array]:
     """Return the derivatives of a state with respect to gates, and the update gate."""
@@ -83,7 +83,7 @@ def _gru_slopes(
     hr, hz, hn = split_gates(b, sums[1], 3)
     r, z = b.sigmoid(b.add(r, hr)), b.sigmoid(b.add(z, hz))
     n = b.tanh(b.add(n, b.multiply(r, hn)))
-    by_n = b.multiply(_one_minus(b, z), _tanh_slope(b, n))
+    by_n = b.multiply(_subtract_from_one(b, z), _tanh_slope(b, n))
     by_z = b.multiply(b.subtract(before, n), _sigmoid_slope(b, z))
     by_r = b.multiply(b.multiply(by_n, hn), _sigmoid_slope(b, r))
     slopes = [by_r, by_z, by_n, b.multiply(by_n, r)]
@@ -116,9 +116,9 @@ def lstm_grad(
     del kept
     before = shift_states(b, states, h0, reverse=reverse)
     sums = b.add(b.linear(x, w_ih, b_ih), b.linear(before, w_hh, b_hh))
-    given = [grad, *_lstm_slopes(b, sums, c0, mask, reverse=reverse)]
+    given = [grad, *_compute_lstm_slopes(b, sums, c0, mask, reverse=reverse)]
 
-    def step(carry: Arrays, given: Arrays) -> tuple[Arrays, Arrays]:
+    def run_step(carry: Arrays, given: Arrays) -> tuple[Arrays, Arrays]:
         by_state = b.add(carry[0], given[0])
         by_cell = b.add(carry[1], b.multiply(by_state, given[1]))
         by_gates = b.concat([by_cell, by_cell, by_cell, by_state], axis=-1)
@@ -129,16 +129,16 @@ def lstm_grad(
         return [by_before, b.multiply(by_cell, given[2])], [by_gates]
 
     (by_h0, by_c0), (by_gates,) = b.scan(
-        step,
+        run_step,
         [by_last, by_cell],
-        [swap_time(b, part) for part in given],
+        [swap_batch_and_time(b, part) for part in given],
         length=x.shape[1],
         reverse=not reverse,
     )
-    return swap_time(b, by_gates), by_h0, by_c0
+    return swap_batch_and_time(b, by_gates), by_h0, by_c0
 
 
-def _lstm_slopes(
+def _compute_lstm_slopes(
     b: Functions, sums: Array, c0: Array, mask: Array | None, *, reverse: bool
 ) -> list[Array]:
     """Return the derivatives of states, cells and gates for each backward step."""
@@ -186,31 +186,31 @@ def _recompute_cells(
     if real is not None:
         f, added = b.where(real, f, 1.0), b.where(real, added, 0.0)
 
-    def step(carry: Arrays, given: Arrays) -> tuple[Arrays, Arrays]:
+    def run_step(carry: Arrays, given: Arrays) -> tuple[Arrays, Arrays]:
         cell = b.add(b.multiply(given[0], carry[0]), given[1])
         return [cell], [cell]
 
-    given = [swap_time(b, f), swap_time(b, added)]
-    _, (cells,) = b.scan(step, [c0], given, length=f.shape[1], reverse=reverse)
-    return swap_time(b, cells)
+    given = [swap_batch_and_time(b, f), swap_batch_and_time(b, added)]
+    _, (cells,) = b.scan(run_step, [c0], given, length=f.shape[1], reverse=reverse)
+    return swap_batch_and_time(b, cells)
 
 
-def _one_minus(b: Functions, x: Array) -> Array:
+def _subtract_from_one(b: Functions, x: Array) -> Array:
     """Return ``1 - x``."""
     return b.subtract(1.0, x)
 
 
 def _sigmoid_slope(b: Functions, y: Array) -> Array:
     """Return the derivative of the sigmoid, computed from its output."""
-    return b.multiply(y, _one_minus(b, y))
+    return b.multiply(y, _subtract_from_one(b, y))
 
 
 def _tanh_slope(b: Functions, y: Array) -> Array:
     """Return the derivative of the hyperbolic tangent, computed from its output."""
-    return _one_minus(b, b.square(y))
+    return _subtract_from_one(b, b.square(y))
 
 
-def swap_time(b: Functions, x: Array) -> Array:
+def swap_batch_and_time(b: Functions, x: Array) -> Array:
     """Swap the batch and time axes."""
     return b.permute_dims(x, (1, 0, 2))
 
@@ -224,10 +224,10 @@ def split_gates(b: Functions, x: Array, count: int) -> list[Array]:
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {}
+SHAPE_RULES: dict[str, ShapeRule] = {}
 
 
-@add_shape(SHAPES, "gru_grad")
+@add_shape_rule(SHAPE_RULES, "gru_grad")
 def _shape_gru_grad(call: Call) -> list[Spec]:
     """Return the shapes of the gradients that ``gru_grad`` returns."""
     grad, h0 = call.args[0], call.args[3]
@@ -235,7 +235,7 @@ def _shape_gru_grad(call: Call) -> list[Spec]:
     return [gates, gates, get_spec(h0)]
 
 
-@add_shape(SHAPES, "lstm_grad")
+@add_shape_rule(SHAPE_RULES, "lstm_grad")
 def _shape_lstm_grad(call: Call) -> list[Spec]:
     """Return the shapes of the gradients that ``lstm_grad`` returns."""
     grad, h0 = call.args[0], call.args[4]
@@ -246,7 +246,7 @@ def _shape_lstm_grad(call: Call) -> list[Spec]:
 # NumPy versions ------------------------------------------------------------------------
 
 
-@widen
+@in_float32
 def numpy_gru_grad(
     b: Functions,
     grad: Floats,
@@ -263,15 +263,15 @@ def numpy_gru_grad(
     /,
     *,
     reverse: bool = False,
-) -> Triple:
+) -> ThreeArrays:
     """Return the gradients of ``gru`` with respect to gate pre-activations and h0."""
     if not kept.size:
         rest = (b_ih, b_hh, mask, states, kept)
         return gru_grad(b, grad, by_last, x, h0, w_ih, w_hh, *rest, reverse=reverse)
     by_seen, by_recurrent = (
-        fresh((*grad.shape[:2], 3 * grad.shape[2]), grad.dtype) for _ in range(2)
+        allocate((*grad.shape[:2], 3 * grad.shape[2]), grad.dtype) for _ in range(2)
     )
-    by_h0 = _copy(by_last)
+    by_h0 = _copy_contiguous(by_last)
     answers = to_contiguous(grad), to_contiguous(states), to_contiguous(kept)
     layer = to_contiguous(h0), None, to_contiguous(w_hh), to_bool_mask(mask), reverse
     outs = by_seen, by_recurrent, by_h0, None
@@ -279,7 +279,7 @@ def numpy_gru_grad(
     return by_seen, by_recurrent, by_h0
 
 
-@widen
+@in_float32
 def numpy_lstm_grad(
     b: Functions,
     grad: Floats,
@@ -298,13 +298,13 @@ def numpy_lstm_grad(
     /,
     *,
     reverse: bool = False,
-) -> Triple:
+) -> ThreeArrays:
     """Return the gradients of ``lstm`` with respect to gate pre-activations, h0 and c0."""
     if not kept.size:
         rest = (w_ih, w_hh, b_ih, b_hh, mask, states, kept)
         return lstm_grad(b, grad, by_last, by_cell, x, h0, c0, *rest, reverse=reverse)
-    by_gates = fresh((*grad.shape[:2], 4 * grad.shape[2]), grad.dtype)
-    by_h0, by_c0 = _copy(by_last), _copy(by_cell)
+    by_gates = allocate((*grad.shape[:2], 4 * grad.shape[2]), grad.dtype)
+    by_h0, by_c0 = _copy_contiguous(by_last), _copy_contiguous(by_cell)
     answers = to_contiguous(grad), to_contiguous(states), to_contiguous(kept)
     firsts = to_contiguous(h0), to_contiguous(c0)
     layer = *firsts, to_contiguous(w_hh), to_bool_mask(mask), reverse
@@ -312,7 +312,7 @@ def numpy_lstm_grad(
     return by_gates, by_h0, by_c0
 
 
-def _copy(x: Floats) -> Floats:
+def _copy_contiguous(x: Floats) -> Floats:
     """Return a contiguous copy, which the kernel overwrites."""
     return np.array(x, order="C")
 

@@ -10,22 +10,22 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import ArgumentError
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._numpy_arrays import Floats, is_half, widen
+from seqloom.tensor._families._numpy_arrays import Floats, in_float32, is_half
 from seqloom.tensor._families._numpy_functions import to_floats, wrap_mean, wrap_sum
 from seqloom.tensor._families._rule import (
     Call,
+    GradRule,
     Parts,
-    Rule,
     ShapeRule,
     Spec,
-    add_rule,
-    add_shape,
+    add_grad_rule,
+    add_shape_rule,
     broadcast_reduced,
     find_dtype,
-    reduce_axes,
+    infer_along_axis,
+    infer_reduced,
     restore_axes,
-    shape_along_axis,
-    to_axes,
+    to_axis_tuple,
 )
 from seqloom.tensor._families._shapes import make_axis_key
 
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from seqloom.tensor._families import Functions
     from seqloom.tensor._families._keep import (
         Args,
-        Everything,
         Needs,
-        OneArray,
         Options,
+        SavedAll,
+        SavedArray,
         Shape,
     )
 
@@ -75,8 +75,8 @@ def cumulative_prod(
         raise ArgumentError("cumulative_prod needs axis= for an array with several axes")
     x = x if x.shape else b.reshape(x, (1,))
     position = normalize_axis_index(axis or 0, len(x.shape))
-    x = b.astype(x, _product_dtype(b, x) if dtype is None else dtype)
-    found = _accumulate(b, b.multiply, x, position, 1)
+    x = b.astype(x, _find_product_dtype(b, x) if dtype is None else dtype)
+    found = _accumulate_by_doubling(b, b.multiply, x, position, 1)
     if not include_initial:
         return found
     return b.pad(found, [(int(at == position), 0) for at in range(len(x.shape))], value=1)
@@ -85,7 +85,7 @@ def cumulative_prod(
 def logcumsumexp(b: Functions, x: Array, *, axis: int) -> Array:
     """Return the logarithm of the cumulative sum of exponentials."""
     position = normalize_axis_index(axis, len(x.shape))
-    return _accumulate(b, b.logaddexp, x, position, -math.inf)
+    return _accumulate_by_doubling(b, b.logaddexp, x, position, -math.inf)
 
 
 def diff(
@@ -111,7 +111,7 @@ def diff(
     return x
 
 
-def _accumulate(
+def _accumulate_by_doubling(
     b: Functions, join: Callable[[Array, Array], Array], x: Array, axis: int, empty: float
 ) -> Array:
     """Return a cumulative product or sum in log2(length) steps, without division."""
@@ -124,7 +124,7 @@ def _accumulate(
     return x
 
 
-def _product_dtype(b: Functions, x: Array) -> Any:
+def _find_product_dtype(b: Functions, x: Array) -> Any:
     """Return the dtype of a product of elements of `x`."""
     return b.dtype(b.prod(b.ones((1,), dtype=b.dtype(x))))
 
@@ -132,7 +132,7 @@ def _product_dtype(b: Functions, x: Array) -> Any:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+GRAD_RULES: dict[str, GradRule] = {}
 
 
 def _save_spec(args: Args, _out: Array, _needs: Needs, options: Options) -> Saved:
@@ -140,32 +140,34 @@ def _save_spec(args: Args, _out: Array, _needs: Needs, options: Options) -> Save
     return tuple(args[0].shape), args[0].dtype, options
 
 
-@add_rule(RULES, "sum", save=_save_spec)
+@add_grad_rule(GRAD_RULES, "sum", save=_save_spec)
 def _grad_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, dtype, options = saved
     grad = grad if grad.dtype == dtype else b.astype(grad, dtype)
     return (broadcast_reduced(b, grad, shape, options),)
 
 
-@add_rule(RULES, "mean", save=_save_spec)
+@add_grad_rule(GRAD_RULES, "mean", save=_save_spec)
 def _grad_mean(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     return (
-        broadcast_reduced(b, b.multiply(grad, 1 / _count(shape, options)), shape, options),
+        broadcast_reduced(
+            b, b.multiply(grad, 1 / _count_reduced(shape, options)), shape, options
+        ),
     )
 
 
-def _count(shape: tuple[int, ...], options: Options) -> int:
+def _count_reduced(shape: tuple[int, ...], options: Options) -> int:
     """Return the number of elements that are reduced to one."""
-    axes = to_axes(options.get("axis"), len(shape))
+    axes = to_axis_tuple(options.get("axis"), len(shape))
     return max(math.prod(shape[axis] for axis in axes), 1)
 
 
-@add_rule(RULES, "var", save=keep.first_and_options)
-def _grad_var(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "var", save=keep.save_input_and_options)
+def _grad_var(b: Functions, saved: SavedArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
-    free = _count(shape, options) - options.get("correction", 0.0)
+    free = _count_reduced(shape, options) - options.get("correction", 0.0)
     distance = b.subtract(x, b.mean(x, axis=axis, keepdims=True))
     if free <= 0:  # The variance is NaN or infinite.
         slope = b.where(b.equal(distance, 0), math.nan, b.full_like(x, math.inf))
@@ -174,12 +176,12 @@ def _grad_var(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Part
     return (b.multiply(distance, share),)
 
 
-@add_rule(RULES, "std", save=keep.all_values)
-def _grad_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "std", save=keep.save_all)
+def _grad_std(b: Functions, saved: SavedAll, grad: Array, _needs: Needs) -> Parts:
     """Return the gradient of the standard deviation, 0 where all values are equal."""
     (x,), out, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
-    free = _count(shape, options) - options.get("correction", 0.0)
+    free = _count_reduced(shape, options) - options.get("correction", 0.0)
     wide = restore_axes(b, out, shape, options)
     safe = b.where(b.equal(wide, 0), 1.0, wide)
     share = b.multiply(grad, 1 / free if free > 0 else math.inf)
@@ -188,8 +190,8 @@ def _grad_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Pa
     return (b.multiply(distance, share),)
 
 
-@add_rule(RULES, "max", "min", save=keep.all_values)
-def _grad_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "max", "min", save=keep.save_all)
+def _grad_extreme(b: Functions, saved: SavedAll, grad: Array, _needs: Needs) -> Parts:
     """Pass the gradient to the maximum or minimum; equal values each get a fraction."""
     (x,), out, options = saved
     shape = tuple(x.shape)
@@ -199,26 +201,26 @@ def _grad_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -
     return (b.multiply(best, share),)
 
 
-@add_rule(RULES, "prod", save=keep.first_and_options)
-def _grad_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "prod", save=keep.save_input_and_options)
+def _grad_prod(b: Functions, saved: SavedArray, grad: Array, _needs: Needs) -> Parts:
     """Return the gradient: the product of all other elements, without division."""
     x, options = saved
     shape = tuple(x.shape)
-    gone = to_axes(options.get("axis"), len(shape))
+    gone = to_axis_tuple(options.get("axis"), len(shape))
     order = (*(axis for axis in range(len(shape)) if axis not in gone), *gone)
     wide = b.permute_dims(x, order)
     count = math.prod(shape[axis] for axis in gone)
     rows = b.reshape(wide, (*wide.shape[: len(shape) - len(gone)], count))
     others = b.multiply(
-        _earlier_products(b, rows),
-        b.flip(_earlier_products(b, b.flip(rows, axis=-1)), axis=-1),
+        _multiply_earlier(b, rows),
+        b.flip(_multiply_earlier(b, b.flip(rows, axis=-1)), axis=-1),
     )
     back = tuple(order.index(axis) for axis in range(len(shape)))
     others = b.permute_dims(b.reshape(others, tuple(wide.shape)), back)
     return (b.multiply(others, restore_axes(b, grad, shape, options)),)
 
 
-def _earlier_products(b: Functions, rows: Array) -> Array:
+def _multiply_earlier(b: Functions, rows: Array) -> Array:
     """Return the product of all earlier elements of each row, in log2(length) steps."""
     length, reach = rows.shape[-1], 1
     found = _shift_right(b, rows, 1)
@@ -235,7 +237,7 @@ def _shift_right(b: Functions, rows: Array, positions: int) -> Array:
     return b.concat([b.ones(shape, dtype=rows.dtype), kept], axis=-1)
 
 
-@add_rule(RULES, "cumulative_sum", save=_save_spec)
+@add_grad_rule(GRAD_RULES, "cumulative_sum", save=_save_spec)
 def _grad_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     axis = options.get("axis")
@@ -246,23 +248,21 @@ def _grad_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs)
     return (b.flip(b.cumulative_sum(b.flip(grad, axis=axis), axis=axis), axis=axis),)
 
 
-@add_rule(RULES, "logcumsumexp", save=keep.all_values)
-def _grad_logcumsumexp(
-    b: Functions, saved: Everything, grad: Array, _needs: Needs
-) -> Parts:
+@add_grad_rule(GRAD_RULES, "logcumsumexp", save=keep.save_all)
+def _grad_logcumsumexp(b: Functions, saved: SavedAll, grad: Array, _needs: Needs) -> Parts:
     """Return the gradient; its positive and negative terms are summed separately."""
     (x,), out, options = saved
     axis = options["axis"]
     low = b.where(b.isfinite(out), out, 0.0)
 
-    def share(weights: Array) -> Array:
+    def sum_later(weights: Array) -> Array:
         some = b.greater(weights, 0)
         logs = b.log(b.where(some, weights, 1.0))
         logs = b.where(some, b.subtract(logs, low), -math.inf)
         total = b.flip(b.logcumsumexp(b.flip(logs, axis=axis), axis=axis), axis=axis)
         return b.exp(b.add(total, x))
 
-    return (b.subtract(share(grad), share(b.negative(grad))),)
+    return (b.subtract(sum_later(grad), sum_later(b.negative(grad))),)
 
 
 # Shape rules ---------------------------------------------------------------------------
@@ -271,13 +271,13 @@ def _grad_logcumsumexp(
 _REDUCTION_NAMES = """
     sum mean var max min prod any all argmax argmin count_nonzero std
 """
-SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(_REDUCTION_NAMES.split(), reduce_axes),
-    "logcumsumexp": shape_along_axis,
+SHAPE_RULES: dict[str, ShapeRule] = {
+    **dict.fromkeys(_REDUCTION_NAMES.split(), infer_reduced),
+    "logcumsumexp": infer_along_axis,
 }
 
 
-@add_shape(SHAPES, "cumulative_sum", "cumulative_prod")
+@add_shape_rule(SHAPE_RULES, "cumulative_sum", "cumulative_prod")
 def _shape_cumulative(call: Call) -> Spec:
     """Return the shape of a cumulative function, optionally with an initial element."""
     shape, axis = list(call.args[0].shape) or [1], call.options.get("axis")
@@ -299,7 +299,7 @@ def numpy_logcumsumexp(x: Floats, *, axis: int) -> Floats:
 
 
 # NumPy functions that need no wrapper.
-LIBRARY = {
+LIBRARY_FUNCTIONS = {
     "all": np.all,
     "any": np.any,
     "argmax": np.argmax,
@@ -307,11 +307,11 @@ LIBRARY = {
     "count_nonzero": np.count_nonzero,
     "max": np.max,
     "min": np.min,
-    "sum": widen(wrap_sum(np.sum)),
-    "prod": widen(wrap_sum(np.prod)),
-    "cumulative_sum": widen(wrap_sum(np.cumulative_sum)),
-    "cumulative_prod": widen(wrap_sum(np.cumulative_prod)),
-    "mean": widen(wrap_mean(np.mean)),
-    "std": widen(wrap_mean(np.std)),
-    "var": widen(wrap_mean(np.var)),
+    "sum": in_float32(wrap_sum(np.sum)),
+    "prod": in_float32(wrap_sum(np.prod)),
+    "cumulative_sum": in_float32(wrap_sum(np.cumulative_sum)),
+    "cumulative_prod": in_float32(wrap_sum(np.cumulative_prod)),
+    "mean": in_float32(wrap_mean(np.mean)),
+    "std": in_float32(wrap_mean(np.std)),
+    "var": in_float32(wrap_mean(np.var)),
 }

@@ -1,9 +1,10 @@
 """Rules of operations: gradients, and shapes and dtypes without computation.
 
-A `Rule` describes the gradient of one operation. The function `save` selects the arrays,
-shapes and numbers that the operation keeps for its gradient. The function `pull` computes
-the gradients of the inputs from the gradient of the output. `pull` uses only functions of
-the inner backend, so it works on every backend and can be differentiated again.
+A `GradRule` describes the gradient of one operation. The function `save` selects the
+arrays, shapes and numbers that the operation keeps for its gradient. The function
+`backward` computes the gradients of the inputs from the gradient of the output.
+`backward` uses only functions of the inner backend, so it works on every backend and can
+be differentiated again.
 """
 
 from __future__ import annotations
@@ -70,63 +71,65 @@ Functions: TypeAlias = ArrayFunctions
 _S = TypeVar("_S")
 Save: TypeAlias = Callable[[Args, Array, Needs, Options], _S]
 Parts: TypeAlias = Sequence[Array | None]
-Pull: TypeAlias = "Callable[[Functions, _S, Array, Needs], Parts]"
+Backward: TypeAlias = "Callable[[Functions, _S, Array, Needs], Parts]"
 
-ALL = 1 << 30
+ALL_RESULTS = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class GradRule:
     """The gradient rule of one operation.
 
     Attributes:
         save: Function that returns the values to keep, given the inputs, the output,
             booleans that are True for tracked inputs, and the options.
-        pull: Function that returns the gradients of the inputs. The arguments are the
+        backward: Function that returns the gradients of the inputs. The arguments are the
             backend, the saved values, the gradient of the output, and booleans that are
             True for tracked inputs. The gradient of an untracked input is None.
         of_sequence: True if the first argument is a list of arrays.
-        tracked: The number of results that are tracked; `ALL` for every result. If the
-            number is not 1, the argument of ``pull`` is a list of gradients, with None for
-            missing gradients.
+        tracked: The number of results that are tracked; `ALL_RESULTS` for every result.
+            If the number is not 1, the argument of ``backward`` is a list of gradients,
+            with None for missing gradients.
         name: The name of the operation in error messages.
     """
 
     save: Save[Any]
-    pull: Pull[Any]
+    backward: Backward[Any]
     of_sequence: bool = False
     tracked: int = 1
     name: str = ""
 
 
-def add_rule(
-    rules: dict[str, Rule],
+def add_grad_rule(
+    rules: dict[str, GradRule],
     *names: str,
     save: Save[_S],
     of_sequence: bool = False,
     tracked: int = 1,
-) -> Callable[[Pull[_S]], Pull[_S]]:
-    """Return a decorator that adds a function to `rules` as `pull` of operations."""
+) -> Callable[[Backward[_S]], Backward[_S]]:
+    """Return a decorator that adds a function to `rules` as `backward` of operations."""
 
-    def add(pull: Pull[_S]) -> Pull[_S]:
-        rule = Rule(save, pull, of_sequence, tracked)
+    def register(backward: Backward[_S]) -> Backward[_S]:
+        rule = GradRule(save, backward, of_sequence, tracked)
         rules.update(dict.fromkeys(names, rule))
-        return pull
+        return backward
 
-    return add
+    return register
 
 
-def rule_from_output(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
+def rule_from_output(slope: Callable[[Functions, Array, Array], Array]) -> GradRule:
     """Return the rule of a unary function whose gradient needs only its output."""
-    return Rule(keep.output, lambda b, out, grad, _: (slope(b, grad, out),))
+    return GradRule(keep.save_output, lambda b, out, grad, _: (slope(b, grad, out),))
 
 
-def rule_from_input(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
+def rule_from_input(slope: Callable[[Functions, Array, Array], Array]) -> GradRule:
     """Return the rule of a unary function whose gradient needs only its input."""
-    return Rule(keep.first, lambda b, x, grad, _: (slope(b, grad, x),))
+    return GradRule(keep.save_input, lambda b, x, grad, _: (slope(b, grad, x),))
 
 
-def rank_rules(rule: Callable[[str], Rule], name: str, end: str = "") -> dict[str, Rule]:
+def make_rank_rules(
+    rule: Callable[[str], GradRule], name: str, end: str = ""
+) -> dict[str, GradRule]:
     """Return the rules of an operation for one and for two axes."""
     return {f"{name}{rank}d{end}": rule(f"{name}{rank}d") for rank in (1, 2)}
 
@@ -148,14 +151,14 @@ def unbroadcast(b: Functions, grad: Array, shape: tuple[int, ...]) -> Array:
     return b.reshape(total, shape) if repeated else total
 
 
-def as_input(b: Functions, grad: Array, like: ArgSpec) -> Array:
+def fit_grad(b: Functions, grad: Array, like: ArgSpec) -> Array:
     """Return a gradient with the shape and dtype of its input."""
     shape, dtype = like
     grad = unbroadcast(b, grad, tuple(shape))
     return grad if grad.dtype == dtype else b.astype(grad, dtype)
 
 
-def to_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+def to_axis_tuple(axis: Any, ndim: int) -> tuple[int, ...]:
     """Return the option ``axis`` as a tuple of nonnegative axes."""
     if axis is None or ndim == 0:
         return tuple(range(ndim))
@@ -176,7 +179,7 @@ def restore_axes(
     """Insert the reduced axes again, with length 1."""
     if options.get("keepdims", False):
         return reduced
-    gone = to_axes(options.get("axis"), len(shape))
+    gone = to_axis_tuple(options.get("axis"), len(shape))
     kept = tuple(1 if axis in gone else size for axis, size in enumerate(shape))
     return b.reshape(reduced, kept)
 
@@ -184,7 +187,7 @@ def restore_axes(
 Shape = tuple[int, ...]
 Spec = tuple[Shape, np.dtype[np.generic]]
 _FLOAT32 = np.dtype(np.float32)
-_EXTREMES = frozenset({"max", "min", "argmax", "argmin"})
+_MAX_AND_MIN = frozenset({"max", "min", "argmax", "argmin"})
 
 
 class Call(NamedTuple):
@@ -206,42 +209,42 @@ class Call(NamedTuple):
 ShapeRule: TypeAlias = Callable[[Call], "Spec | list[Spec]"]
 
 
-def add_shape(
+def add_shape_rule(
     shapes: dict[str, ShapeRule], *names: str
 ) -> Callable[[ShapeRule], ShapeRule]:
     """Return a decorator that adds a function to `shapes` as the rule of operations."""
 
-    def add(rule: ShapeRule) -> ShapeRule:
+    def register(rule: ShapeRule) -> ShapeRule:
         shapes.update(dict.fromkeys(names, rule))
         return rule
 
-    return add
+    return register
 
 
-_dtypes: dict[object, np.dtype[np.generic]] = {}
+_result_dtypes: dict[object, np.dtype[np.generic]] = {}
 
 
 def find_dtype(call: Call) -> np.dtype[np.generic]:
     """Return the dtype of the first result, found by a call on arrays of length 1."""
     target, name, args, options = call
     key = (type(target), name, _dtype_key(args), _dtype_key(tuple(options.items())))
-    if key not in _dtypes:
+    if key not in _result_dtypes:
         small = [
             _make_ones(target, arg, lambda value: (1,) * len(value.shape)) for arg in args
         ]
         # The number 1 is outside the domain of some functions, such as atanh.
         with np.errstate(all="ignore"):
             result = getattr(target, name)(*small, **options)
-        _dtypes[key] = target.dtype(flatten(result)[0])
-    return _dtypes[key]
+        _result_dtypes[key] = target.dtype(flatten(result)[0])
+    return _result_dtypes[key]
 
 
-def promote(target: Functions, *values: Any) -> np.dtype[np.generic]:
+def promote_dtype(target: Functions, *values: Any) -> np.dtype[np.generic]:
     """Return the dtype of a product or sum of values."""
     return find_dtype(Call(target, "multiply", values, {}))
 
 
-def infer_by_call(call: Call) -> Spec | list[Spec]:
+def infer_by_running(call: Call) -> Spec | list[Spec]:
     """Return shapes and dtypes of a function without a rule: call it on arrays of ones."""
     target, name, args, options = call
     whole = [_make_ones(target, arg, lambda value: value.shape) for arg in args]
@@ -260,7 +263,7 @@ def to_numpy_dtype(target: Functions, dtype: Any) -> np.dtype[np.generic]:
         return target.dtype(target.zeros((), dtype=dtype))
 
 
-def first_spec_rule(call: Call) -> Spec:
+def infer_same_spec(call: Call) -> Spec:
     """Return the shape and dtype of the first argument."""
     return get_spec(call.args[0])
 
@@ -299,22 +302,22 @@ def _dtype_key(arg: object) -> object:
 # Shape rules that several families use.
 
 
-def elementwise(call: Call) -> Spec:
+def infer_elementwise(call: Call) -> Spec:
     """Return the shape to which all arguments broadcast."""
     shapes = [arg.shape for arg in call.args if hasattr(arg, "shape")]
     return broadcast_shapes(*shapes), find_dtype(call)
 
 
-def last_argument_shape(call: Call) -> Spec:
+def infer_given_shape(call: Call) -> Spec:
     """Return the shape that the last argument specifies."""
     return tuple(call.args[-1]), call.args[0].dtype
 
 
-def reduce_axes(call: Call) -> Spec:
+def infer_reduced(call: Call) -> Spec:
     """Return the shape without the reduced axes, or with length 1 for each."""
     shape: Shape = call.args[0].shape
-    axes = _reduced_axes(len(shape), call.options.get("axis"))
-    if call.name in _EXTREMES and 0 in (shape[axis] for axis in axes):
+    axes = _find_reduced_axes(len(shape), call.options.get("axis"))
+    if call.name in _MAX_AND_MIN and 0 in (shape[axis] for axis in axes):
         raise ValueError(f"{call.name} cannot reduce an axis of length 0")
     if call.options.get("keepdims"):
         reduced = tuple(1 if axis in axes else n for axis, n in enumerate(shape))
@@ -323,7 +326,7 @@ def reduce_axes(call: Call) -> Spec:
     return reduced, find_dtype(call)
 
 
-def _reduced_axes(rank: int, axis: int | Sequence[int] | None) -> set[int]:
+def _find_reduced_axes(rank: int, axis: int | Sequence[int] | None) -> set[int]:
     """Return the reduced axes; an array without axes may be reduced along axis 0."""
     if axis is None:
         return set(range(rank))
@@ -331,19 +334,19 @@ def _reduced_axes(rank: int, axis: int | Sequence[int] | None) -> set[int]:
     return axes if rank else set()
 
 
-def shape_along_axis(call: Call) -> Spec:
+def infer_along_axis(call: Call) -> Spec:
     """Return the shape of the first argument; raise if the axis does not exist."""
     target, name, args, options = call
     normalize_axis_index(options.get("axis", -1), max(len(args[0].shape), 1))
     return args[0].shape, find_dtype(Call(target, name, args, {**options, "axis": -1}))
 
 
-def require_fit(fits: bool, left: Shape, right: Shape) -> None:  # noqa: FBT001
+def require_match(fits: bool, left: Shape, right: Shape) -> None:  # noqa: FBT001
     """Raise if the shapes of two factors do not match."""
     if not fits:
         raise ValueError(f"the shapes {left} and {right} do not match")
 
 
-def dtype_of_statistic(x: Value) -> np.dtype[np.generic]:
+def find_statistic_dtype(x: Value) -> np.dtype[np.generic]:
     """Return the dtype of a statistic, which has at least the precision of float32."""
     return x.dtype if x.dtype.itemsize >= _FLOAT32.itemsize else _FLOAT32

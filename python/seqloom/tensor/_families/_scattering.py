@@ -16,17 +16,17 @@ from seqloom._arguments import quote
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._indexing import expand_key, is_basic, shape_index
-from seqloom.tensor._families._numpy_arrays import Floats, fresh, widen
+from seqloom.tensor._families._numpy_arrays import Floats, allocate, in_float32
 from seqloom.tensor._families._rule import (
     Call,
+    GradRule,
     Parts,
-    Rule,
     ShapeRule,
     Spec,
-    add_rule,
-    add_shape,
-    as_input,
-    first_spec_rule,
+    add_grad_rule,
+    add_shape_rule,
+    fit_grad,
+    infer_same_spec,
     make_dummy,
 )
 from seqloom.tensor._graph import values_in
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 def scatter_add(b: Functions, x: Array, index: Array, src: Array, *, axis: int) -> Array:
     """Add values at indices along an axis, like ``torch.scatter_add``."""
-    require_covered(index, src)
+    require_source_covers(index, src)
     axis = normalize_axis_index(axis, len(x.shape))
     moved = b.moveaxis(x, axis, -1)
     src = b.moveaxis(src, axis, -1)
@@ -62,7 +62,7 @@ def scatter_add(b: Functions, x: Array, index: Array, src: Array, *, axis: int) 
     return b.add(x, b.moveaxis(b.pad(added, widths), -1, axis))
 
 
-def require_covered(index: Array, src: Array) -> None:
+def require_source_covers(index: Array, src: Array) -> None:
     """Raise if `src` is smaller than `index`; a length of 1 is not broadcast."""
     if not hasattr(src, "shape"):
         raise ArgumentError(
@@ -88,10 +88,10 @@ def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -
             if part is None:
                 values = b.squeeze(values, axis=axis)
                 continue
-            positions = _axis_positions(part, shape[axis])
+            positions = _list_axis_positions(part, shape[axis])
             if isinstance(part, int):
                 values = b.expand_dims(values, axis=axis)
-            values = _spread(b, values, axis, positions, shape[axis])
+            values = _spread_values(b, values, axis, positions, shape[axis])
             axis += 1
         return values
     size = math.prod(shape)
@@ -119,7 +119,7 @@ def put_along_axis(
     b: Functions, x: Array, indices: Array, values: Array, *, axis: int
 ) -> Array:
     """Return `x` with elements replaced by values, at indices along an axis."""
-    values = b.broadcast_to(_to_type(b, x, values), indices.shape)
+    values = b.broadcast_to(_to_same_dtype(b, x, values), indices.shape)
     zeros = b.zeros(x.shape, dtype=b.dtype(x))
     ones = b.ones(indices.shape, dtype=b.dtype(x))
     hit = b.greater(b.scatter_add(zeros, indices, ones, axis=axis), 0)
@@ -127,7 +127,7 @@ def put_along_axis(
     return b.where(hit, put, x)
 
 
-def _to_type(b: Functions, x: Array, values: Any) -> Array:
+def _to_same_dtype(b: Functions, x: Array, values: Any) -> Array:
     """Return the values as an array with the dtype of `x`."""
     if isinstance(values, (bool, int, float)):
         return b.full((), values, dtype=b.dtype(x))
@@ -137,10 +137,12 @@ def _to_type(b: Functions, x: Array, values: Any) -> Array:
 def _broadcast_to_key(b: Functions, x: Array, key: Any, values: Any) -> tuple[Array, Array]:
     """Return `values` and an array of ones, both broadcast to the shape of ``x[key]``."""
     ones = b.index(b.ones(x.shape, dtype=b.dtype(x)), key)
-    return b.broadcast_to(_to_type(b, x, values), ones.shape), ones
+    return b.broadcast_to(_to_same_dtype(b, x, values), ones.shape), ones
 
 
-def _spread(b: Functions, values: Array, axis: int, positions: range, length: int) -> Array:
+def _spread_values(
+    b: Functions, values: Array, axis: int, positions: range, length: int
+) -> Array:
     """Move the values of an axis to a range of positions of a longer axis."""
     if positions == range(length):
         return values
@@ -149,7 +151,7 @@ def _spread(b: Functions, values: Array, axis: int, positions: range, length: in
     return b.spaced(values, axis, start=positions.start, step=positions.step, length=length)
 
 
-def _axis_positions(part: Any, length: int) -> range:
+def _list_axis_positions(part: Any, length: int) -> range:
     """Return the positions of an axis that an integer or slice selects."""
     if isinstance(part, int):
         return range(part % length, part % length + 1)
@@ -159,25 +161,27 @@ def _axis_positions(part: Any, length: int) -> range:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {
-    "scatter_index": Rule(keep.rest, lambda b, saved, grad, _: (b.index(grad, saved[0]),))
+GRAD_RULES: dict[str, GradRule] = {
+    "scatter_index": GradRule(
+        keep.save_other_inputs, lambda b, saved, grad, _: (b.index(grad, saved[0]),)
+    )
 }
 
 
 def _save_indices(args: Args, _out: Array, needs: Needs, options: Options) -> Saved:
     """Save indices and options; save shape and dtype of the values if they are tracked."""
-    return args[1], keep.like(args[2]) if needs[2] else None, options
+    return args[1], keep.get_spec(args[2]) if needs[2] else None, options
 
 
-@add_rule(RULES, "scatter_add", save=_save_indices)
+@add_grad_rule(GRAD_RULES, "scatter_add", save=_save_indices)
 def _grad_scatter_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     positions, like, options = saved
     axis = options["axis"] % len(grad.shape)
-    by_source = _gather(b, grad, positions, axis) if like else None
+    by_source = _gather_values(b, grad, positions, axis) if like else None
     return grad if needs[0] else None, None, by_source
 
 
-def _gather(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
+def _gather_values(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
     """Return the elements at `positions`, which may be shorter along other axes."""
     reach = tuple(
         slice(None) if other == axis else slice(0, size)
@@ -186,7 +190,7 @@ def _gather(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
     return b.take_along_axis(b.index(grad, reach), positions, axis=axis)
 
 
-@add_rule(RULES, "put_along_axis", save=_save_indices)
+@add_grad_rule(GRAD_RULES, "put_along_axis", save=_save_indices)
 def _grad_put_along_axis(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     positions, like, options = saved
     by_x = by_values = None
@@ -194,38 +198,38 @@ def _grad_put_along_axis(b: Functions, saved: Saved, grad: Array, needs: Needs) 
         nothing = b.zeros(tuple(positions.shape), dtype=grad.dtype)
         by_x = b.put_along_axis(grad, positions, nothing, **options)
     if like:
-        by_values = as_input(b, b.take_along_axis(grad, positions, **options), like)
+        by_values = fit_grad(b, b.take_along_axis(grad, positions, **options), like)
     return by_x, None, by_values
 
 
-@add_rule(RULES, "slice_update", save=_save_indices)
+@add_grad_rule(GRAD_RULES, "slice_update", save=_save_indices)
 def _grad_slice_update(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     key, like, _ = saved
     by_x = by_values = None
     if needs[0]:
         by_x = b.slice_update(grad, key, 0.0)
     if like:
-        by_values = as_input(b, b.index(grad, key), like)
+        by_values = fit_grad(b, b.index(grad, key), like)
     return by_x, None, by_values
 
 
-@add_rule(RULES, "slice_add", save=_save_indices)
+@add_grad_rule(GRAD_RULES, "slice_add", save=_save_indices)
 def _grad_slice_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     key, like, _ = saved
-    by_values = as_input(b, b.index(grad, key), like) if like else None
+    by_values = fit_grad(b, b.index(grad, key), like) if like else None
     return grad if needs[0] else None, None, by_values
 
 
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(("scatter_add", "put_along_axis"), first_spec_rule),
+SHAPE_RULES: dict[str, ShapeRule] = {
+    **dict.fromkeys(("scatter_add", "put_along_axis"), infer_same_spec),
     "scatter_index": lambda call: (tuple(call.args[2]), call.args[0].dtype),
 }
 
 
-@add_shape(SHAPES, "slice_update", "slice_add")
+@add_shape_rule(SHAPE_RULES, "slice_update", "slice_add")
 def _shape_write(call: Call) -> Spec:
     """Return the shape of the first argument; raise if the values do not broadcast."""
     x, key, values = call.args
@@ -237,12 +241,12 @@ def _shape_write(call: Call) -> Spec:
 # NumPy versions ------------------------------------------------------------------------
 
 
-@widen
+@in_float32
 def numpy_scatter_add(
     x: Floats, index: NDArray[Any], src: Floats, *, axis: int, out: Floats | None = None
 ) -> Floats:
     """Add values at indices along an axis, like ``torch.scatter_add``."""
-    require_covered(index, src)
+    require_source_covers(index, src)
     made = _copy_writable(x, out)
     lines: Any = [np.arange(size) for size in index.shape]
     positions: Any = list(np.ix_(*lines))
@@ -251,17 +255,17 @@ def numpy_scatter_add(
     return made
 
 
-@widen
+@in_float32
 def numpy_scatter_index(
     values: Floats, key: Any, shape: Sequence[int], *, out: Floats | None = None
 ) -> Floats:
     """Return zeros of `shape` with values added at ``[key]``: the gradient of ``index``."""
-    made = fresh(tuple(shape), values.dtype) if out is None else out
+    made = allocate(tuple(shape), values.dtype) if out is None else out
     made[...] = 0
     return _add_at(made, key, values)
 
 
-@widen
+@in_float32
 def numpy_slice_update(
     x: Floats, key: Any, values: Any, *, out: Floats | None = None
 ) -> Floats:
@@ -271,7 +275,7 @@ def numpy_slice_update(
     return made
 
 
-@widen
+@in_float32
 def numpy_slice_add(
     x: Floats, key: Any, values: Any, *, out: Floats | None = None
 ) -> Floats:
@@ -279,7 +283,7 @@ def numpy_slice_add(
     return _add_at(_copy_writable(x, out), key, values)
 
 
-@widen
+@in_float32
 def numpy_put_along_axis(
     x: Floats, indices: NDArray[Any], values: Any, *, axis: int, out: Floats | None = None
 ) -> Floats:

@@ -13,15 +13,15 @@ from seqloom.tensor._elements import broadcast_shapes
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._rule import (
     Call,
+    GradRule,
     Parts,
-    Rule,
     ShapeRule,
     Spec,
-    add_rule,
-    add_shape,
+    add_grad_rule,
+    add_shape_rule,
     find_dtype,
     make_dummy,
-    to_axes,
+    to_axis_tuple,
     unbroadcast,
 )
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Needs, OneArray, Options, Shape
+    from seqloom.tensor._families._keep import Args, Needs, Options, SavedArray, Shape
     from seqloom.tensor._families._numpy_arrays import Floats
 
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def moveaxis(b: Functions, x: Array, source: Any, destination: Any) -> Array:
     """Return `x` with one or more axes moved to other positions."""
     count = len(x.shape)
-    sources, positions = (_axis_list(axes, count) for axes in (source, destination))
+    sources, positions = (_to_axis_tuple(axes, count) for axes in (source, destination))
     order = [axis for axis in range(count) if axis not in sources]
     for position, axis in sorted(zip(positions, sources, strict=True)):
         order.insert(position, axis)
@@ -51,15 +51,15 @@ def moveaxis(b: Functions, x: Array, source: Any, destination: Any) -> Array:
 
 def tril(b: Functions, x: Array, *, k: int = 0) -> Array:
     """Return `x` with zeros above the k-th diagonal of each matrix."""
-    return b.where(_lower_triangle(b, x, k), x, 0)
+    return b.where(_make_lower_triangle(b, x, k), x, 0)
 
 
 def triu(b: Functions, x: Array, *, k: int = 0) -> Array:
     """Return `x` with zeros below the k-th diagonal of each matrix."""
-    return b.where(_lower_triangle(b, x, k - 1), 0, x)
+    return b.where(_make_lower_triangle(b, x, k - 1), 0, x)
 
 
-def _lower_triangle(b: Functions, x: Array, k: int) -> Array:
+def _make_lower_triangle(b: Functions, x: Array, k: int) -> Array:
     """Return a matrix that is True on and below the k-th diagonal."""
     rows, columns = x.shape[-2:]
     return b.greater_equal(
@@ -68,7 +68,7 @@ def _lower_triangle(b: Functions, x: Array, k: int) -> Array:
     )
 
 
-def _axis_list(axes: Any, count: int) -> list[int]:
+def _to_axis_tuple(axes: Any, count: int) -> list[int]:
     """Return one or more axes as a tuple of nonnegative numbers."""
     if not isinstance(axes, tuple):
         return [axes % count]
@@ -105,7 +105,7 @@ def unique_all(b: Functions, x: Array) -> tuple[Array, Array, Array, Array]:
     group = b.subtract(b.cumulative_sum(b.astype(starts, b.dtype(b.arange(1))), axis=0), 1)
     inverse = b.take(group, b.argsort(order), axis=0)
     values = b.take(row, indices, axis=0)
-    return values, indices, b.reshape(inverse, x.shape), _run_lengths(b, firsts, row)
+    return values, indices, b.reshape(inverse, x.shape), _count_runs(b, firsts, row)
 
 
 def unique_counts(b: Functions, x: Array) -> tuple[Array, Array]:
@@ -149,7 +149,7 @@ def _find_runs(b: Functions, x: Array) -> tuple[Array, Array, Array]:
     return order, starts, b.nonzero(starts)[0]
 
 
-def _run_lengths(b: Functions, firsts: Array, row: Array) -> Array:
+def _count_runs(b: Functions, firsts: Array, row: Array) -> Array:
     """Return the length of each run of equal values."""
     end = b.full((1,), row.shape[0], dtype=b.dtype(firsts))
     ends = b.concat([firsts, end])
@@ -159,32 +159,33 @@ def _run_lengths(b: Functions, firsts: Array, row: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {
-    "matrix_transpose": Rule(
-        keep.no_values, lambda b, _, grad, __: (b.matrix_transpose(grad),)
+GRAD_RULES: dict[str, GradRule] = {
+    "matrix_transpose": GradRule(
+        keep.save_nothing, lambda b, _, grad, __: (b.matrix_transpose(grad),)
     ),
-    "broadcast_to": Rule(
-        keep.shape, lambda b, shape, grad, _: (unbroadcast(b, grad, shape),)
+    "broadcast_to": GradRule(
+        keep.save_shape, lambda b, shape, grad, _: (unbroadcast(b, grad, shape),)
     ),
-    "flip": Rule(
-        keep.rest_and_options, lambda b, saved, grad, _: (b.flip(grad, **saved[1]),)
+    "flip": GradRule(
+        keep.save_other_inputs_and_options,
+        lambda b, saved, grad, _: (b.flip(grad, **saved[1]),),
     ),
 }
 
 
-@add_rule(RULES, "reshape", "expand_dims", "squeeze", save=keep.shape)
+@add_grad_rule(GRAD_RULES, "reshape", "expand_dims", "squeeze", save=keep.save_shape)
 def _grad_reshape(b: Functions, shape: Shape, grad: Array, _needs: Needs) -> Parts:
     return (b.reshape(grad, shape),)
 
 
-@add_rule(RULES, "permute_dims", save=keep.rest)
+@add_grad_rule(GRAD_RULES, "permute_dims", save=keep.save_other_inputs)
 def _grad_permute_dims(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
     (axes,) = saved
     back = sorted(range(len(axes)), key=lambda position: axes[position] % len(axes))
     return (b.permute_dims(grad, tuple(back)),)
 
 
-@add_rule(RULES, "roll", save=keep.rest_and_options)
+@add_grad_rule(GRAD_RULES, "roll", save=keep.save_other_inputs_and_options)
 def _grad_roll(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     (shift,), options = saved
     back = (
@@ -195,10 +196,10 @@ def _grad_roll(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     return (b.roll(grad, back, **options),)
 
 
-@add_rule(RULES, "sort", save=keep.first_and_options)
-def _grad_sort(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "sort", save=keep.save_input_and_options)
+def _grad_sort(b: Functions, saved: SavedArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
-    axis = to_axes(options.get("axis", -1), len(x.shape))[0]
+    axis = to_axis_tuple(options.get("axis", -1), len(x.shape))[0]
     ranks = b.argsort(b.argsort(x, **options), axis=axis)
     return (b.take_along_axis(grad, ranks, axis=axis),)
 
@@ -208,7 +209,7 @@ def _save_topk(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
     return out[1], tuple(args[0].shape), options.get("axis", -1)
 
 
-@add_rule(RULES, "topk", save=_save_topk)
+@add_grad_rule(GRAD_RULES, "topk", save=_save_topk)
 def _grad_topk(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     positions, shape, axis = saved
     zeros = b.zeros(shape, dtype=grad.dtype)
@@ -218,7 +219,7 @@ def _grad_topk(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {
+SHAPE_RULES: dict[str, ShapeRule] = {
     "searchsorted": lambda call: (call.args[1].shape, find_dtype(call))
 }
 
@@ -230,17 +231,17 @@ def _moved_axes_rule(name: str) -> ShapeRule:
     """Return the shape rule of a NumPy function that moves, adds or removes axes."""
     function: Callable[..., Any] = getattr(np, name)
 
-    def rule(call: Call) -> Spec:
+    def infer_shape(call: Call) -> Spec:
         x, *rest = call.args
         # Each axis gets a unique length, by which it is recognised in the result.
         coded = tuple(1 if n == 1 else axis for axis, n in enumerate(x.shape, 2))
         found = function(make_dummy(coded), *rest, **call.options).shape
         return tuple(1 if it == 1 else x.shape[it - 2] for it in found), x.dtype
 
-    return rule
+    return infer_shape
 
 
-@add_shape(SHAPES, "reshape")
+@add_shape_rule(SHAPE_RULES, "reshape")
 def _shape_reshape(call: Call) -> Spec:
     """Return the given shape; -1 is computed from the other axes."""
     x, shape, *rest = call.args
@@ -253,7 +254,7 @@ def _shape_reshape(call: Call) -> Spec:
     return tuple(sizes), x.dtype
 
 
-@add_shape(SHAPES, "broadcast_to")
+@add_shape_rule(SHAPE_RULES, "broadcast_to")
 def _shape_broadcast_to(call: Call) -> Spec:
     x, shape = call.args
     # NumPy raises an error if the shape does not broadcast.
@@ -261,7 +262,7 @@ def _shape_broadcast_to(call: Call) -> Spec:
     return broadcast_shapes(x.shape, (shape,) if isinstance(shape, int) else shape), x.dtype
 
 
-@add_shape(SHAPES, "flip", "roll")
+@add_shape_rule(SHAPE_RULES, "flip", "roll")
 def _shape_permute_elements(call: Call) -> Spec:
     """Return the shape of the first argument; raise if an axis does not exist."""
     x, axis = call.args[0], call.options.get("axis")
@@ -270,10 +271,10 @@ def _shape_permute_elements(call: Call) -> Spec:
     return x.shape, x.dtype
 
 
-SHAPES.update({**{name: _moved_axes_rule(name) for name in _AXIS_FUNCTIONS.split()}})
+SHAPE_RULES.update({**{name: _moved_axes_rule(name) for name in _AXIS_FUNCTIONS.split()}})
 
 
-@add_shape(SHAPES, "sort", "argsort")
+@add_shape_rule(SHAPE_RULES, "sort", "argsort")
 def _shape_sort(call: Call) -> Spec:
     """Return the shape of the first argument."""
     x, options = call.args[0], call.options
@@ -281,7 +282,7 @@ def _shape_sort(call: Call) -> Spec:
     return x.shape, find_dtype(call._replace(options={**options, "axis": -1}))
 
 
-@add_shape(SHAPES, "topk")
+@add_shape_rule(SHAPE_RULES, "topk")
 def _shape_topk(call: Call) -> list[Spec]:
     """Return the shapes of the `k` largest values and of their indices."""
     x, k = call.args
@@ -294,7 +295,7 @@ def _shape_topk(call: Call) -> list[Spec]:
     return [(shape, x.dtype), (shape, find_dtype(Call(call.target, "argsort", (x,), {})))]
 
 
-@add_shape(SHAPES, "one_hot")
+@add_shape_rule(SHAPE_RULES, "one_hot")
 def _shape_one_hot(call: Call) -> Spec:
     """Return the shape of the argument with an additional last axis for the classes."""
     classes: int = call.get(1, "num_classes")
@@ -340,7 +341,7 @@ def numpy_argsort(
 
 
 # NumPy functions that need no wrapper.
-LIBRARY = {
+LIBRARY_FUNCTIONS = {
     "broadcast_to": np.broadcast_to,
     "expand_dims": np.expand_dims,
     "flip": np.flip,

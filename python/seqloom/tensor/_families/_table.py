@@ -11,50 +11,50 @@ from seqloom.tensor._families._rule import (
     Call,
     ShapeRule,
     Spec,
-    infer_by_call,
+    infer_by_running,
 )
 from seqloom.tensor._operations import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._families._rule import Rule
+    from seqloom.tensor._families._rule import GradRule
 
 
-FAMILIES = {
+FAMILY_MODULES = {
     line.family: import_module(f"seqloom.tensor._families._{line.family}")
     for line in OPERATIONS.values()
 }
-RULES: dict[str, Rule] = {
-    name: replace(FAMILIES[line.family].RULES[name], name=name)
+GRAD_RULES: dict[str, GradRule] = {
+    name: replace(FAMILY_MODULES[line.family].GRAD_RULES[name], name=name)
     for name, line in OPERATIONS.items()
     if line.has_rule
 }
-SHAPES: dict[str, ShapeRule] = {
-    name: FAMILIES[line.family].SHAPES[name]
+SHAPE_RULES: dict[str, ShapeRule] = {
+    name: FAMILY_MODULES[line.family].SHAPE_RULES[name]
     for name, line in OPERATIONS.items()
     if line.has_shape
 }
 # The functions that a backend must implement, as in the Array API standard. ``index``
 # has a default implementation, but a captured step records it as one operation.
-REQUIRED = frozenset(
+REQUIRED_OPS = frozenset(
     name for name, line in OPERATIONS.items() if not line.has_default or name == "index"
 )
 # Functions that a backend may implement. `Backend` itself defines `to_full_precision`.
-EXTENSION = frozenset(OPERATIONS) - REQUIRED - {"to_full_precision"}
+EXTENSION_OPS = frozenset(OPERATIONS) - REQUIRED_OPS - {"to_full_precision"}
 
-for _name in EXTENSION | {"index"}:
-    setattr(ArrayFunctions, _name, vars(FAMILIES[OPERATIONS[_name].family])[_name])
+for _name in EXTENSION_OPS | {"index"}:
+    setattr(ArrayFunctions, _name, vars(FAMILY_MODULES[OPERATIONS[_name].family])[_name])
 
 
 def infer_specs(
     call: Call, run_default: Callable[[Call], Spec | list[Spec]]
 ) -> tuple[list[Spec], bool]:
     """Return the shapes and dtypes of the results, and whether the result is a list."""
-    if call.name in SHAPES:
-        found = SHAPES[call.name](call)
+    if call.name in SHAPE_RULES:
+        found = SHAPE_RULES[call.name](call)
     elif call.name in OPERATIONS and OPERATIONS[call.name].has_default:
         found = run_default(call)
     else:  # The function is required, or was defined by the user.
-        found = infer_by_call(call)
+        found = infer_by_running(call)
     return (found, True) if isinstance(found, list) else ([found], False)

@@ -16,19 +16,19 @@ from seqloom._rust import _native
 from seqloom.tensor._elements import Array
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    Pair,
+    TwoArrays,
+    in_float32,
     make_out,
     to_contiguous,
-    widen,
-    write_to,
+    write_out,
 )
 from seqloom.tensor._families._rule import (
     Call,
-    Rule,
+    GradRule,
     ShapeRule,
     Spec,
-    add_shape,
-    dtype_of_statistic,
+    add_shape_rule,
+    find_statistic_dtype,
     get_spec,
 )
 from seqloom.tensor._graph import Value, values_in
@@ -65,7 +65,9 @@ def adamw(
 ) -> tuple[Arrays, Arrays, Arrays]:
     """Return an AdamW update (Loshchilov and Hutter 2019); the first `step` is 1."""
     given = zip(params, grads, first, second, decays, strict=True)
-    moved = [_adamw(b, *each, lr=lr, step=step, betas=betas, eps=eps) for each in given]
+    moved = [
+        _update_param(b, *each, lr=lr, step=step, betas=betas, eps=eps) for each in given
+    ]
     one, two, three = ([row[i] for row in moved] for i in range(3))
     return one, two, three
 
@@ -112,7 +114,7 @@ def _update_average(b: Functions, old: Array, new: Array, share: float) -> Array
     return b.add(b.multiply(old, share), b.multiply(new, 1.0 - share))
 
 
-def _adamw(
+def _update_param(
     b: Functions, *given: Any, lr: Rate, step: Rate, betas: tuple[float, float], eps: float
 ) -> tuple[Array, Array, Array]:
     """Return the AdamW update of one parameter: its moments, and the parameter itself."""
@@ -169,7 +171,7 @@ def cross_entropy(
     if weights is not None:
         losses = b.multiply(losses, b.take(weights, labels, axis=0))
     plain = b.stop_gradient(logits)
-    return losses, _gradient(b, plain, labels, weights)
+    return losses, _compute_gradient(b, plain, labels, weights)
 
 
 def cross_entropy_grad(
@@ -182,11 +184,13 @@ def cross_entropy_grad(
 ) -> Array:
     """Return the gradient of ``cross_entropy`` with respect to the logits."""
     del fused  # The fused kernel cannot be differentiated.
-    slope = _gradient(b, logits, labels, weights)
+    slope = _compute_gradient(b, logits, labels, weights)
     return b.multiply(slope, b.expand_dims(grad, axis=-1))
 
 
-def _gradient(b: Functions, logits: Array, labels: Array, weights: Array | None) -> Array:
+def _compute_gradient(
+    b: Functions, logits: Array, labels: Array, weights: Array | None
+) -> Array:
     """Return ``softmax - one_hot``, times the weight of the label."""
     hot = b.one_hot(labels, logits.shape[-1], dtype=b.dtype(logits))
     slope = b.subtract(b.softmax(logits), hot)
@@ -204,8 +208,8 @@ def _save_loss(args: Args, out: Array, _needs: Needs, _options: Options) -> Any:
     return logits, labels, weights[0] if weights else None, out[1]
 
 
-RULES: dict[str, Rule] = {
-    "cross_entropy": Rule(
+GRAD_RULES: dict[str, GradRule] = {
+    "cross_entropy": GradRule(
         _save_loss, lambda b, saved, grad, _: (b.cross_entropy_grad(grad, *saved),)
     )
 }
@@ -214,34 +218,34 @@ RULES: dict[str, Rule] = {
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {}
+SHAPE_RULES: dict[str, ShapeRule] = {}
 
 
-@add_shape(SHAPES, "adamw")
+@add_shape_rule(SHAPE_RULES, "adamw")
 def _shape_adamw(call: Call) -> list[Spec]:
     """Return the shapes of the parameters, first moments and second moments."""
     params, _, first, second = call.args[:4]
     return [get_spec(value) for value in (*params, *first, *second)]
 
 
-@add_shape(SHAPES, "sgd")
+@add_shape_rule(SHAPE_RULES, "sgd")
 def _shape_sgd(call: Call) -> list[Spec]:
     """Return the shapes of the parameters and of their momentum."""
     params, _, momenta = call.args[:3]
     return [get_spec(value) for value in values_in([params, momenta])]
 
 
-@add_shape(SHAPES, "clip_by_global_norm")
+@add_shape_rule(SHAPE_RULES, "clip_by_global_norm")
 def _shape_clip(call: Call) -> list[Spec]:
     """Return the shapes of the gradients and of their norm."""
     grads: list[Value] = call.args[0]
-    return [*map(get_spec, grads), ((), dtype_of_statistic(grads[0]))]
+    return [*map(get_spec, grads), ((), find_statistic_dtype(grads[0]))]
 
 
 # NumPy versions ------------------------------------------------------------------------
 
 
-@widen
+@in_float32
 def numpy_adamw(
     b: Functions,
     params: list[Floats],
@@ -270,15 +274,15 @@ def numpy_adamw(
     return params, first, second
 
 
-@widen
+@in_float32
 def numpy_cross_entropy(
     b: Functions,
     logits: Floats,
     labels: NDArray[np.int64],
     weights: Floats | None = None,
     *,
-    out: Pair | None = None,
-) -> Pair:
+    out: TwoArrays | None = None,
+) -> TwoArrays:
     """Return the weighted loss of each row ``(n,)`` and its derivative ``(n, k)``."""
     logits, (into, slopes) = to_contiguous(logits), out or (None, None)
     losses = make_out(into, logits.shape[:1], logits.dtype)
@@ -286,10 +290,10 @@ def numpy_cross_entropy(
     weights = None if weights is None else to_contiguous(weights)
     labels = np.ascontiguousarray(labels, np.int64)
     _native.cross_entropy(logits, labels, weights, losses, grad, b.threads)
-    return write_to(losses, into), write_to(grad, slopes)
+    return write_out(losses, into), write_out(grad, slopes)
 
 
-@widen
+@in_float32
 def numpy_cross_entropy_grad(
     grad: Floats,
     logits: Floats,

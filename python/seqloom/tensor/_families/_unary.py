@@ -10,11 +10,11 @@ import numpy as np
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_functions import to_floats, wrap_unary
 from seqloom.tensor._families._rule import (
+    GradRule,
     Parts,
-    Rule,
     ShapeRule,
-    add_rule,
-    elementwise,
+    add_grad_rule,
+    infer_elementwise,
     rule_from_input,
     rule_from_output,
 )
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Default implementations ---------------------------------------------------------------
 
 
-_MAX_EXPM1 = 20.0  # Above this limit, exp(-x) is negligible compared with exp(x).
+_MAX_EXPM1_INPUT = 20.0  # Above this limit, exp(-x) is negligible compared with exp(x).
 
 
 def stop_gradient(b: Functions, x: Array) -> Array:  # noqa: ARG001 - a method
@@ -60,11 +60,11 @@ def tan(b: Functions, x: Array) -> Array:
 def sinh(b: Functions, x: Array) -> Array:
     """Return the hyperbolic sine, accurate near 0."""
     size = b.abs(x)
-    near = b.expm1(b.minimum(size, _MAX_EXPM1))
+    near = b.expm1(b.minimum(size, _MAX_EXPM1_INPUT))
     half = b.add(near, b.divide(near, b.add(near, 1.0)))
     root = b.exp(b.multiply(size, 0.5))  # exp(size / 2) overflows later than exp(size).
     far = b.multiply(b.multiply(root, 0.5), root)
-    found = b.where(b.greater(size, _MAX_EXPM1), far, b.multiply(half, 0.5))
+    found = b.where(b.greater(size, _MAX_EXPM1_INPUT), far, b.multiply(half, 0.5))
     return b.multiply(b.sign(x), found)
 
 
@@ -75,7 +75,7 @@ def cosh(b: Functions, x: Array) -> Array:
     return b.add(b.multiply(b.multiply(root, 0.5), root), b.multiply(small, 0.5))
 
 
-_MIN_ASYMPTOTIC = 1e9  # Above this limit, sqrt(x * x + 1) rounds to x in every dtype.
+_MIN_ASYMPTOTIC_INPUT = 1e9  # Above this limit, sqrt(x * x + 1) rounds to x in every dtype.
 
 
 def log2(b: Functions, x: Array) -> Array:
@@ -106,7 +106,7 @@ def atan(b: Functions, x: Array) -> Array:
 def asinh(b: Functions, x: Array) -> Array:
     """Return the inverse hyperbolic sine."""
     size = b.abs(x)
-    far = b.greater(size, _MIN_ASYMPTOTIC)
+    far = b.greater(size, _MIN_ASYMPTOTIC_INPUT)
     near = b.where(far, 1.0, size)
     root = b.sqrt(b.add(b.square(near), 1.0))
     share = b.divide(b.square(near), b.add(root, 1.0))
@@ -117,7 +117,7 @@ def asinh(b: Functions, x: Array) -> Array:
 
 def acosh(b: Functions, x: Array) -> Array:
     """Return the inverse hyperbolic cosine."""
-    far = b.greater(x, _MIN_ASYMPTOTIC)
+    far = b.greater(x, _MIN_ASYMPTOTIC_INPUT)
     above = b.subtract(b.where(far, 1.0, x), 1.0)
     root = b.sqrt(b.multiply(above, b.add(above, 2.0)))
     found = b.log1p(b.add(above, root))
@@ -173,7 +173,7 @@ def _sqrt_one_minus_square(b: Functions, x: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+GRAD_RULES: dict[str, GradRule] = {}
 
 
 def zero_gradient(b: Functions, saved: Any, _grad: Array, _needs: Needs) -> Parts:
@@ -187,12 +187,12 @@ def _asin_gradient(b: Functions, grad: Array, x: Array) -> Array:
     return b.multiply(grad, b.rsqrt(left))
 
 
-def _log_rule(base: float) -> Rule:
+def _make_log_rule(base: float) -> GradRule:
     """Return the rule of the logarithm to another base."""
     return rule_from_input(lambda b, grad, x: b.divide(grad, b.multiply(x, math.log(base))))
 
 
-@add_rule(RULES, "imag", save=keep.first_spec)
+@add_grad_rule(GRAD_RULES, "imag", save=keep.save_input_spec)
 def _grad_imag(b: Functions, saved: ArgSpec, grad: Array, _needs: Needs) -> Parts:
     shape, dtype = saved
     if b.isdtype(dtype, "real floating"):
@@ -200,12 +200,12 @@ def _grad_imag(b: Functions, saved: ArgSpec, grad: Array, _needs: Needs) -> Part
     return (b.multiply(b.astype(grad, dtype), b.asarray(1j, dtype=dtype)),)
 
 
-_ZERO_RULE = Rule(keep.first_spec, zero_gradient)
+_ZERO_RULE = GradRule(keep.save_input_spec, zero_gradient)
 
 
-RULES.update(
+GRAD_RULES.update(
     {
-        "negative": Rule(keep.no_values, lambda b, _, grad, __: (b.negative(grad),)),
+        "negative": GradRule(keep.save_nothing, lambda b, _, grad, __: (b.negative(grad),)),
         "abs": rule_from_input(lambda b, grad, x: b.multiply(grad, b.sign(x))),
         "exp": rule_from_output(lambda b, grad, out: b.multiply(grad, out)),
         # An output close to -1 has lost digits, so the rule uses the input.
@@ -229,8 +229,8 @@ RULES.update(
         ),
         "sinh": rule_from_input(lambda b, grad, x: b.multiply(grad, b.cosh(x))),
         "cosh": rule_from_input(lambda b, grad, x: b.multiply(grad, b.sinh(x))),
-        "log2": _log_rule(2),
-        "log10": _log_rule(10),
+        "log2": _make_log_rule(2),
+        "log10": _make_log_rule(10),
         "asin": rule_from_input(_asin_gradient),
         "acos": rule_from_input(lambda b, grad, x: b.negative(_asin_gradient(b, grad, x))),
         "atan": rule_from_input(lambda b, grad, x: b.divide(grad, b.add(b.square(x), 1.0))),
@@ -245,9 +245,9 @@ RULES.update(
         "atanh": rule_from_input(
             lambda b, grad, x: b.divide(grad, b.multiply(b.subtract(1.0, x), b.add(x, 1.0)))
         ),
-        "conj": Rule(keep.no_values, lambda b, _, grad, __: (b.conj(grad),)),
-        "real": Rule(
-            keep.first_spec, lambda b, saved, grad, _: (b.astype(grad, saved[1]),)
+        "conj": GradRule(keep.save_nothing, lambda b, _, grad, __: (b.conj(grad),)),
+        "real": GradRule(
+            keep.save_input_spec, lambda b, saved, grad, _: (b.astype(grad, saved[1]),)
         ),
         "sign": _ZERO_RULE,
         "floor": _ZERO_RULE,
@@ -255,7 +255,7 @@ RULES.update(
         "round": _ZERO_RULE,
         "trunc": _ZERO_RULE,
         # Results of stop_gradient are not tracked.
-        "stop_gradient": Rule(keep.no_values, zero_gradient, tracked=0),
+        "stop_gradient": GradRule(keep.save_nothing, zero_gradient, tracked=0),
     }
 )
 
@@ -263,7 +263,7 @@ RULES.update(
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = dict.fromkeys(list_family("unary"), elementwise)
+SHAPE_RULES: dict[str, ShapeRule] = dict.fromkeys(list_family("unary"), infer_elementwise)
 
 
 # NumPy versions ------------------------------------------------------------------------
@@ -276,4 +276,6 @@ def numpy_reciprocal(x: Floats, out: Floats | None = None) -> Floats:
 
 
 # NumPy functions that need no wrapper.
-LIBRARY = {it: wrap_unary(it) for it in list_family("unary", "numpy") - {"reciprocal"}}
+LIBRARY_FUNCTIONS = {
+    it: wrap_unary(it) for it in list_family("unary", "numpy") - {"reciprocal"}
+}

@@ -8,14 +8,14 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._rule import Parts, Rule, add_rule, add_shape
+from seqloom.tensor._families._rule import GradRule, Parts, add_grad_rule, add_shape_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Needs, OfShape
+    from seqloom.tensor._families._keep import Needs, SavedShape
     from seqloom.tensor._families._rule import Call, Shape, ShapeRule, Spec
 
 
@@ -41,7 +41,7 @@ class Windows(NamedTuple):
     ceil: bool = False  # True if the last window may extend past the padding.
 
     @staticmethod
-    def of(
+    def make(
         kernel: Sequence[int], *, stride: Size = 1, padding: Size = 0, dilation: Size = 1
     ) -> Windows:
         """Create windows; each size is one number, or one number per axis."""
@@ -55,10 +55,10 @@ class Windows(NamedTuple):
 
     def counts(self, lengths: Sequence[int]) -> tuple[int, ...]:
         """Return the number of windows along each axis, as PyTorch defines it."""
-        ends = self._ends(lengths)
+        ends = self._find_ends(lengths)
         return tuple([-(-end // s) for end, s in zip(ends, self.stride, strict=True)])
 
-    def _ends(self, lengths: Sequence[int]) -> list[int]:
+    def _find_ends(self, lengths: Sequence[int]) -> list[int]:
         """Return, for each axis, an upper bound of the positions where windows start."""
         # The formulas are linear, so that they also work with the symbolic sizes of an
         # exported graph.
@@ -81,11 +81,11 @@ class Windows(NamedTuple):
     ) -> Iterator[tuple[Tap, Array]]:
         """Yield each kernel element, with its inputs in all (or `counts`) windows."""
         lengths = x.shape[-len(self.kernel) :]
-        ends = self._ends(lengths)
+        ends = self._find_ends(lengths)
         if counts:
             ends = [(n - 1) * s + 1 for n, s in zip(counts, self.stride, strict=True)]
         widths = ((0, 0),) * (len(x.shape) - len(self.kernel))
-        beyond = self._overhang(lengths, ends)
+        beyond = self._count_overhang(lengths, ends)
         around = ((p, p + more) for p, more in zip(self.padding, beyond, strict=True))
         x = b.pad(x, (*widths, *around), value=value)
         yield from self._slice_taps(b, x, ends)
@@ -99,14 +99,14 @@ class Windows(NamedTuple):
             spans = (slice(at * d, at * d + end, s) for at, end, s, d in steps)
             yield tap, b.index(x, (..., *spans))
 
-    def scatter(
-        self, b: Functions, share: Callable[[Tap], Array], shape: Sequence[int]
+    def add_taps(
+        self, b: Functions, tap_values: Callable[[Tap], Array], shape: Sequence[int]
     ) -> Array:
         """Reverse `taps`: add the array of each kernel element to its input positions."""
         total = None
         first = len(shape) - len(self.kernel)
         for tap in self._kernel_positions():
-            part = share(tap)
+            part = tap_values(tap)
             for number, at in enumerate(tap):
                 part = b.spaced(
                     part,
@@ -135,10 +135,10 @@ class Windows(NamedTuple):
         # Count the positions of each window by summing an array of ones. Half precision
         # cannot represent all counts exactly.
         wide = "float64" if str(dtype).endswith("float64") else "float32"
-        ends = self._ends(lengths)
+        ends = self._find_ends(lengths)
         ones = b.ones(tuple(lengths), dtype=wide)
         ones = b.pad(ones, tuple((p, p) for p in self.padding), value=int(count_padding))
-        around = tuple((0, more) for more in self._overhang(lengths, ends))
+        around = tuple((0, more) for more in self._count_overhang(lengths, ends))
         taps = self._slice_taps(b, b.pad(ones, around, value=0), ends)
         total = next(taps)[1]
         for _, covered in taps:
@@ -148,7 +148,7 @@ class Windows(NamedTuple):
     def _kernel_positions(self) -> Iterator[Tap]:
         return product(*(range(k) for k in self.kernel))
 
-    def _overhang(self, lengths: Sequence[int], ends: Sequence[int]) -> list[int]:
+    def _count_overhang(self, lengths: Sequence[int], ends: Sequence[int]) -> list[int]:
         """Return the number of positions by which windows extend past the padding."""
         return [
             max(0, end + d * (k - 1) - length - 2 * p)
@@ -179,7 +179,7 @@ def crop_input(
         A view of `x`, or `x` itself.
     """
     del groups
-    windows = Windows.of(shape[2:], **geometry)
+    windows = Windows.make(shape[2:], **geometry)
     counts = tuple(grad.shape[2:])
     if windows.counts(x.shape[2:]) == counts:
         return x
@@ -189,7 +189,7 @@ def crop_input(
 
 def unfold(b: Functions, x: Array, *, kernel: Size, **geometry: Size) -> Array:
     """Return each window of ``(n, c, h, w)`` as a column: ``(n, c * kh * kw, windows)``."""
-    windows = Windows.of(to_sizes(kernel, len(x.shape) - 2), **geometry)
+    windows = Windows.make(to_sizes(kernel, len(x.shape) - 2), **geometry)
     columns = b.stack([covered for _, covered in windows.taps(b, x, 0)], axis=2)
     channels = x.shape[1] * math.prod(windows.kernel)
     count = math.prod(windows.counts(x.shape[2:]))
@@ -200,30 +200,30 @@ def fold(
     b: Functions, x: Array, *, shape: Sequence[int], kernel: Size, **geometry: Size
 ) -> Array:
     """Add columns to an image of ``shape`` (h, w), at the positions of their windows."""
-    windows = Windows.of(to_sizes(kernel, len(shape)), **geometry)
+    windows = Windows.make(to_sizes(kernel, len(shape)), **geometry)
     channels = x.shape[1] // math.prod(windows.kernel)
     counts = windows.counts(shape)
     columns = b.reshape(x, (x.shape[0], channels, *windows.kernel, *counts))
 
-    def share(tap: Tap) -> Array:
+    def tap_values(tap: Tap) -> Array:
         return b.index(columns, (slice(None), slice(None), *tap, ...))
 
-    return windows.scatter(b, share, (*columns.shape[:2], *shape))
+    return windows.add_taps(b, tap_values, (*columns.shape[:2], *shape))
 
 
 # Gradient rules ------------------------------------------------------------------------
 
 
-RULES: dict[str, Rule] = {}
+GRAD_RULES: dict[str, GradRule] = {}
 
 
-@add_rule(RULES, "unfold", save=keep.shape_and_options)
-def _grad_unfold(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
+@add_grad_rule(GRAD_RULES, "unfold", save=keep.save_shape_and_options)
+def _grad_unfold(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     return (b.fold(grad, shape=shape[2:], **options),)
 
 
-@add_rule(RULES, "fold", save=keep.rest_and_options)
+@add_grad_rule(GRAD_RULES, "fold", save=keep.save_other_inputs_and_options)
 def _grad_fold(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     _, options = saved
     return (b.unfold(grad, **{key: options[key] for key in options if key != "shape"}),)
@@ -232,27 +232,27 @@ def _grad_fold(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {}
+SHAPE_RULES: dict[str, ShapeRule] = {}
 
 
-def windows_of(kernel: Shape, options: dict[str, Any]) -> Windows:
+def make_windows(kernel: Shape, options: dict[str, Any]) -> Windows:
     """Return the windows for the kernel and the options of a call."""
     geometry = {
         name: options[name] for name in ("stride", "padding", "dilation") if name in options
     }
-    return Windows.of(kernel, **geometry)._replace(ceil=bool(options.get("ceil_mode")))
+    return Windows.make(kernel, **geometry)._replace(ceil=bool(options.get("ceil_mode")))
 
 
-@add_shape(SHAPES, "unfold")
+@add_shape_rule(SHAPE_RULES, "unfold")
 def _shape_unfold(call: Call) -> Spec:
     """Return the shape of ``unfold``: one column of channels * kernel size per window."""
     x = call.args[0]
     kernel = to_sizes(call.options["kernel"], len(x.shape) - 2)
-    counts = windows_of(kernel, call.options).counts(x.shape[2:])
+    counts = make_windows(kernel, call.options).counts(x.shape[2:])
     return (x.shape[0], x.shape[1] * math.prod(kernel), math.prod(counts)), x.dtype
 
 
-@add_shape(SHAPES, "fold")
+@add_shape_rule(SHAPE_RULES, "fold")
 def _shape_fold(call: Call) -> Spec:
     """Return the shape of the image that ``fold`` creates."""
     x, shape = call.args[0], tuple(call.options["shape"])

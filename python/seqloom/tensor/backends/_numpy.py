@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.errors import BackendError
 from seqloom.tensor._backend import Backend, check_overrides, collect_functions
-from seqloom.tensor._families._table import FAMILIES
+from seqloom.tensor._families._table import FAMILY_MODULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 import_module("ml_dtypes")  # importing ml_dtypes registers bfloat16 with NumPy
-_NUMPY_FUNCTIONS = collect_functions(*FAMILIES.values(), prefix="numpy_")
+_NUMPY_FUNCTIONS = collect_functions(*FAMILY_MODULES.values(), prefix="numpy_")
 
 
 class NumPyBackend(Backend, functions=check_overrides("numpy", _NUMPY_FUNCTIONS)):

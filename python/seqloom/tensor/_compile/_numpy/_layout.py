@@ -224,7 +224,7 @@ def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
     has_half = any(v.dtype.itemsize == _HALF_BYTES and v.dtype.kind in "fV" for v in values)
     if has_half or (hasattr(function, "ufunc") and _mixes_kinds(operation)):
         return function
-    plain = getattr(function, "of_arrays", getattr(function, "__wrapped__", function))
+    plain = getattr(function, "array_variant", getattr(function, "__wrapped__", function))
     plain = getattr(plain, "ufunc", plain)
     if plain is function:
         return function

@@ -12,7 +12,7 @@ from seqloom.tensor._compile._numpy._fuse import find_reduced_axes, find_reducti
 from seqloom.tensor._compile._numpy._groups import make_view
 from seqloom.tensor._compile._numpy._layout import CACHE_LINE, make_layout
 from seqloom.tensor._compile._numpy._writer import Writer
-from seqloom.tensor._families._numpy_arrays import reserves
+from seqloom.tensor._families._numpy_arrays import cache_sizes
 from seqloom.tensor._graph import Graph, Operation, Value
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _PROGRAMS: WeakSet[NumPyProgram] = WeakSet()
-reserves.append(lambda: sum(program.held for program in list(_PROGRAMS)))
+cache_sizes.append(lambda: sum(program.held for program in list(_PROGRAMS)))
 
 
 class NumPyProgram:

@@ -21,7 +21,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from seqloom.errors import ArgumentError, OutOfRangeError
 from seqloom.tensor._backend import backend
 from seqloom.tensor._elements import key_parts
-from seqloom.tensor._families._scattering import require_covered
+from seqloom.tensor._families._scattering import require_source_covers
 from seqloom.tensor._graph import Value, map_values, values_in
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def take_along_axis(x: Array, indices: Array, axis: int = -1) -> Array:
 
 def scatter_add(x: Array, index: Array, src: Array, *, axis: int) -> Array:
     """Add values at indices along an axis, like ``torch.scatter_add``."""
-    require_covered(index, src)
+    require_source_covers(index, src)
     check_indices("scatter_add", x, index, axis=axis)
     positions = list(jnp.ogrid[tuple(slice(0, size) for size in index.shape)])
     positions[normalize_axis_index(axis, index.ndim)] = index

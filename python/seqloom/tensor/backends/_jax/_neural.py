@@ -151,7 +151,7 @@ def conv(
     x: Array, weight: Array, bias: Array | None = None, *, groups: int = 1, **geometry: Size
 ) -> Array:
     """Return the cross-correlation along the last axes."""
-    windows = Windows.of(weight.shape[2:], **geometry)
+    windows = Windows.make(weight.shape[2:], **geometry)
     out = lax.conv_general_dilated(
         x,
         weight,
@@ -290,7 +290,7 @@ def _depend_on_gradients(grads: Arrays, lr: Any) -> Any:
 
 
 # JAX functions whose arguments are those of the Array API standard.
-LIBRARY = {
+LIBRARY_FUNCTIONS = {
     "erf": lax.erf,
     "erfc": lax.erfc,
     "logsumexp": jax.nn.logsumexp,

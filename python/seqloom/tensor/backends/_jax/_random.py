@@ -30,7 +30,9 @@ def key_words(key: Key | Array) -> Any:
 
 def fold_in(b: Backend, key: Key | Array, word: Any) -> Array:
     """Return a derived key as two uint32 words, like ``Key.fold``."""
-    halves = [jnp.asarray(part, jnp.uint32).reshape(()) for part in keys.counter(word)]
+    halves = [
+        jnp.asarray(part, jnp.uint32).reshape(()) for part in keys.to_counter_words(word)
+    ]
     return threefry_2x32(b.key_words(key), jnp.stack(halves))
 
 
@@ -69,7 +71,7 @@ def truncated_normal(
     dtype: Any = "float32",
 ) -> Array:
     """Return random numbers from a normal distribution that is truncated to two bounds."""
-    kind, (lower, upper) = to_dtype(dtype), keys.check_bounds(lower, upper)
+    kind, (lower, upper) = to_dtype(dtype), keys.check_normal_bounds(lower, upper)
     return random.truncated_normal(
         _wrap_key(b, key), lower, upper, keys.to_shape(shape), kind
     )
@@ -89,13 +91,13 @@ def randint(
     b: Backend, key: Key | Array, low: int, high: int, shape: Sequence[int]
 ) -> Array:
     """Return random integers (int32) from `low` (included) to `high` (excluded)."""
-    low, high = keys.check_range(low, high)
+    low, high = keys.check_integer_range(low, high)
     return random.randint(_wrap_key(b, key), keys.to_shape(shape), low, high, jnp.int32)
 
 
 def permutation(b: Backend, key: Key | Array, n: int) -> Array:
     """Return the integers (int32) from 0 to n - 1 in random order."""
-    return random.permutation(_wrap_key(b, key), keys.to_count(n)).astype(jnp.int32)
+    return random.permutation(_wrap_key(b, key), keys.check_length(n)).astype(jnp.int32)
 
 
 def _wrap_key(b: Backend, key: Key | Array) -> Array:

@@ -319,7 +319,7 @@ def _compare_any_number(
     return call
 
 
-LIBRARY = (
+LIBRARY_FUNCTIONS = (
     {name: getattr(jnp, name) for name in _FUNCTIONS}
     | {name: _with_range_check(getattr(jnp, name)) for name in _RANGE_CHECKED}
     | {

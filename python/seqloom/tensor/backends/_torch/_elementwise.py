@@ -276,7 +276,7 @@ def binary_arrays(function: Function) -> Function:
 
 
 _divide = binary(torch.divide)
-LIBRARY = (
+LIBRARY_FUNCTIONS = (
     {function.__name__: function for function in _UNARY}
     | {"bitwise_invert": torch.bitwise_not, "conj": torch.conj_physical}
     | {"gelu": functional.gelu, "silu": functional.silu}

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqloom.tensor._elements import key_parts
-from seqloom.tensor._families._scattering import require_covered
+from seqloom.tensor._families._scattering import require_source_covers
 from seqloom.tensor.backends._torch._elementwise import to_array_like
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def put_along_axis(
 
 def scatter_add(x: Tensor, index: Tensor, src: Tensor, *, axis: int) -> Tensor:
     """Add values at indices along an axis, like ``torch.scatter_add``."""
-    require_covered(index, src)
+    require_source_covers(index, src)
     return x.scatter_add(axis, _to_nonnegative(index.long(), x.shape[axis]), src)
 
 

@@ -85,7 +85,7 @@ def _conv_backward(
     **geometry: Size,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Compute the gradients of input, weight and bias that `wanted` selects."""
-    kernel, *sizes, _ = Windows.of(weight.shape[2:], **geometry)
+    kernel, *sizes, _ = Windows.make(weight.shape[2:], **geometry)
     none = [0] * len(kernel)
     biases = [weight.shape[0]]
     return aten.convolution_backward(

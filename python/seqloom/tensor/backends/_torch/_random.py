@@ -46,7 +46,7 @@ def fold_in(b: Backend, key: Key | Tensor, word: Word) -> Tensor:
         part.to(torch.int64)
         if isinstance(part, Tensor)
         else torch.full((), part, dtype=torch.int64, device=b.device)
-        for part in keys.counter(word)
+        for part in keys.to_counter_words(word)
     )
     return device_random.kernel(device_random.fold_in, words, *halves)
 
@@ -91,7 +91,7 @@ def truncated_normal(
 ) -> Tensor:
     """Return random numbers from a normal distribution that is truncated to two bounds."""
     words, kind, shape = b.key_words(key), to_torch(dtype), keys.to_shape(shape)
-    lower, upper = keys.check_bounds(lower, upper)
+    lower, upper = keys.check_normal_bounds(lower, upper)
     if b.device == "cpu":
         return _CPU_FUNCTIONS["truncated_normal"](words, lower, upper, shape, kind)
     one = to_numpy_type(kind).type
@@ -100,7 +100,7 @@ def truncated_normal(
     found = device_random.kernel(device_random.between, words, *bounds, shape, kind)
     least = float(np.nextafter(one(lower), one(math.inf)))
     most = float(np.nextafter(one(upper), one(-math.inf)))
-    edge = keys.find_extreme(bounds[0], bounds[1], least, most)
+    edge = keys.find_extreme_normal(bounds[0], bounds[1], least, most)
     found = found.clamp(least, most)
     return found if edge is None else found.where(~found.isnan(), edge)
 
@@ -120,12 +120,14 @@ def randint(
     b: Backend, key: Key | Tensor, low: int, high: int, shape: Sequence[int]
 ) -> Tensor:
     """Return random integers (int32) from `low` (included) to `high` (excluded)."""
-    return _compute(b, "randint", key, *keys.check_range(low, high), keys.to_shape(shape))
+    return _compute(
+        b, "randint", key, *keys.check_integer_range(low, high), keys.to_shape(shape)
+    )
 
 
 def permutation(b: Backend, key: Key | Tensor, n: int) -> Tensor:
     """Return the integers (int32) from 0 to n - 1 in random order."""
-    return _compute(b, "permutation", key, keys.to_count(n))
+    return _compute(b, "permutation", key, keys.check_length(n))
 
 
 def dropout(b: Backend, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:

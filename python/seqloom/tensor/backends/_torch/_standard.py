@@ -369,4 +369,4 @@ def _to_axes(x: Tensor, axis: Axis) -> tuple[int, ...]:
 
 
 # PyTorch functions whose arguments are those of the Array API standard.
-LIBRARY = {"broadcast_to": torch.broadcast_to, "tile": torch.tile}
+LIBRARY_FUNCTIONS = {"broadcast_to": torch.broadcast_to, "tile": torch.tile}
