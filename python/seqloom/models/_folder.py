@@ -13,13 +13,7 @@ from typing import Any
 from seqloom._arguments import is_dict
 from seqloom._files import is_open_file_at, write_atomic
 from seqloom._signals import delay_signals
-from seqloom._system import (
-    NOFOLLOW,
-    fsync,
-    lock_file,
-    open_handle,
-    run_after_fork,
-)
+from seqloom._system import NOFOLLOW, fsync, lock_file, open_handle, run_after_fork
 from seqloom.errors import ArgumentError, FileError, RunFolderError
 from seqloom.models._training_facts import ENCODER, HASHES_FILE
 

@@ -204,12 +204,7 @@ def results_table(runs: list[Compared]) -> Table:
 
 def paired_table(tests: PairedTests, prefix: str) -> Table:
     """Return the table of McNemar's tests, with a row for each run."""
-    columns = (
-        "run",
-        "accuracy difference",
-        "only this run right",
-        "only best run right",
-    )
+    columns = ("run", "accuracy difference", "only this run right", "only best run right")
     columns = (*columns, "p", "p (Holm)") if tests.pairs > 1 else (*columns, "p")
     rows: list[tuple[str, ...]] = []
     for name, it in tests.by_name.items():

@@ -27,12 +27,7 @@ from seqloom.infer._scores import unrounded_scores_of
 from seqloom.models import Classify, Custom, Ensemble, Regress, Task, TorchModule
 from seqloom.models._training_facts import find_duplicates
 from seqloom.nn import Module
-from seqloom.report import (
-    auprc_interval,
-    auroc_interval,
-    pearson_interval,
-    wilson_interval,
-)
+from seqloom.report import auprc_interval, auroc_interval, pearson_interval, wilson_interval
 from seqloom.tensor import scope
 from seqloom.train._job import FitJob
 from seqloom.train._loss import BatchLoss, as_array, count_records, numbers_of

@@ -223,11 +223,7 @@ def takes_key(step: UserStep) -> bool:
 
 
 def differentiate(
-    objective: Callable[..., tuple[Any, Any]],
-    model: Module,
-    arrays: Inputs,
-    *,
-    key: Key,
+    objective: Callable[..., tuple[Any, Any]], model: Module, arrays: Inputs, *, key: Key
 ) -> tuple[Any, Any, Gradients]:
     """Compute loss, outputs or numbers, and gradients, by seqloom or PyTorch autograd."""
     if not isinstance(model, TorchModule):

@@ -146,9 +146,7 @@ def _mark_mistakes(
         text = letters[number].decode("ascii", "replace")
         lines.append(mark_sequence(title, text, weights[number], longest=_LOGO_RESIDUES))
     return Letters(
-        lines,
-        toward="supports the predicted class",
-        away="supports the true class",
+        lines, toward="supports the predicted class", away="supports the true class"
     )
 
 

@@ -6,12 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from seqloom.infer._score_bar import SpeedColumn
 from seqloom.train._progress import describe_plan, format_columns, format_row

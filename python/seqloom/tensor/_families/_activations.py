@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Needs, SavedAll, SavedArray
+    from seqloom.tensor._families._keep import Args, Everything, Needs, OneArray
 
     _Kernel = Callable[..., None]
 
@@ -181,19 +181,19 @@ def _grad_sigmoid_grad(b: Functions, saved: Args, grad: Array, needs: Needs) -> 
 
 
 @add_grad_rule(GRAD_RULES, "softmax", save=keep.save_output_and_options)
-def _grad_softmax(b: Functions, saved: SavedArray, grad: Array, _needs: Needs) -> Parts:
+def _grad_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     out, options = saved
     return (b.softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
 @add_grad_rule(GRAD_RULES, "log_softmax", save=keep.save_output_and_options)
-def _grad_log_softmax(b: Functions, saved: SavedArray, grad: Array, _needs: Needs) -> Parts:
+def _grad_log_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     out, options = saved
     return (b.log_softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
 @add_grad_rule(GRAD_RULES, "logsumexp", save=keep.save_all)
-def _grad_logsumexp(b: Functions, saved: SavedAll, grad: Array, _needs: Needs) -> Parts:
+def _grad_logsumexp(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     (x,), out, options = saved
     shape = tuple(x.shape)
     share = b.exp(b.subtract(x, restore_axes(b, out, shape, options)))

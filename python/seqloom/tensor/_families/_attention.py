@@ -18,8 +18,8 @@ from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._keys import key_to_words
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    ThreeArrays,
-    TwoArrays,
+    Pair,
+    Triple,
     allocate,
     are_sections,
     in_float32,
@@ -227,8 +227,8 @@ def numpy_attention(
     scale: float | None = None,
     causal: bool = False,
     dropout: float = 0.0,
-    out: TwoArrays | None = None,
-) -> TwoArrays:
+    out: Pair | None = None,
+) -> Pair:
     """Return the result ``(n, h, l, d)`` and the log-sum-exp of scores ``(n, h, l)``."""
     q, k, v = to_unit_stride(q), to_unit_stride(k), to_unit_stride(v)
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
@@ -255,8 +255,8 @@ def numpy_attention_grad(
     scale: float | None = None,
     causal: bool = False,
     dropout: float = 0.0,
-    out: ThreeArrays | None = None,
-) -> ThreeArrays:
+    out: Triple | None = None,
+) -> Triple:
     """Return the gradients of ``attention`` with respect to q, k and v."""
     grad, q, k, v, output = (to_unit_stride(array) for array in (grad, q, k, v, output))
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
@@ -274,7 +274,7 @@ def numpy_attention_grad(
     return write_outs(made, out)
 
 
-def _compute_joined_grad(b: Functions, given: tuple[Any, ...], q: Floats) -> ThreeArrays:
+def _compute_joined_grad(b: Functions, given: tuple[Any, ...], q: Floats) -> Triple:
     """Return the gradients as views of one array, if q, k and v are views of one array."""
     n, h, rows, d = q.shape
     made = allocate((n, rows, 3, h, d), q.dtype)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Needs, SavedShape
+    from seqloom.tensor._families._keep import Needs, OfShape
 
 
 # Default implementations ---------------------------------------------------------------
@@ -142,13 +142,13 @@ GRAD_RULES: dict[str, GradRule] = {
 
 
 @add_grad_rule(GRAD_RULES, "index", save=keep.save_shape_and_options)
-def _grad_index(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> Parts:
+def _grad_index(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (key,), _ = saved
     return (b.scatter_index(grad, key, shape),)
 
 
 @add_grad_rule(GRAD_RULES, "take", save=keep.save_shape_and_options)
-def _grad_take(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> Parts:
+def _grad_take(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (positions,), options = saved
     axis = options.get("axis")
     axis = 0 if axis is None else axis % len(shape)
@@ -157,7 +157,7 @@ def _grad_take(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> P
 
 @add_grad_rule(GRAD_RULES, "take_along_axis", save=keep.save_shape_and_options)
 def _grad_take_along_axis(
-    b: Functions, saved: SavedShape, grad: Array, _needs: Needs
+    b: Functions, saved: OfShape, grad: Array, _needs: Needs
 ) -> Parts:
     shape, (positions,), options = saved
     axis = options.get("axis", -1) % len(shape)
@@ -174,7 +174,7 @@ def _grad_take_along_axis(
 
 
 @add_grad_rule(GRAD_RULES, "embedding", save=keep.save_shape_and_options)
-def _grad_embedding(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> Parts:
+def _grad_embedding(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (ids,), _ = saved
     return (b.embedding_grad(grad, ids, rows=shape[0]),)
 

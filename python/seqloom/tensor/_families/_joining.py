@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Needs, Options, SavedShape, Shape
+    from seqloom.tensor._families._keep import Args, Needs, OfShape, Options, Shape
 
     Saved = tuple[list[Shape], int | None]
 
@@ -53,17 +53,13 @@ def pad(
         if before < 0 or after < 0:
             kept = slice(max(-before, 0), length - max(-after, 0))
             x = b.index(x, make_axis_key(axis, kept))
-        parts = [
-            _make_pad(b, x, axis, before, value),
-            x,
-            _make_pad(b, x, axis, after, value),
-        ]
+        parts = [_padding(b, x, axis, before, value), x, _padding(b, x, axis, after, value)]
         parts = [part for part in parts if part is not None]
         x = b.concat(parts, axis=axis) if len(parts) > 1 else x
     return x
 
 
-def _make_pad(b: Functions, x: Array, axis: int, width: int, value: float) -> Array | None:
+def _padding(b: Functions, x: Array, axis: int, width: int, value: float) -> Array | None:
     """Return a constant array to join to `x`, or None if its width is 0."""
     if width <= 0:
         return None
@@ -139,7 +135,7 @@ def _grad_unstack(b: Functions, saved: Any, grads: Any, _needs: Needs) -> Parts:
 
 
 @add_grad_rule(GRAD_RULES, "repeat", save=keep.save_shape_and_options)
-def _grad_repeat(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> Parts:
+def _grad_repeat(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (repeats,), options = saved
     axis = options.get("axis")
     flat = axis is None
@@ -155,7 +151,7 @@ def _grad_repeat(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) ->
 
 
 @add_grad_rule(GRAD_RULES, "tile", save=keep.save_shape_and_options)
-def _grad_tile(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> Parts:
+def _grad_tile(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (times,), _ = saved
     ndim = max(len(shape), len(times))
     sizes = (1,) * (ndim - len(shape)) + shape

@@ -19,11 +19,11 @@ Shape: TypeAlias = tuple[int, ...]
 ArgSpec: TypeAlias = tuple[Shape, Any]
 Specs: TypeAlias = tuple[ArgSpec | None, ...]
 # Types of the saved values.
-SavedArray: TypeAlias = tuple[Array, Options]
+OneArray: TypeAlias = tuple[Array, Options]
 Factors: TypeAlias = tuple[Array | None, Array | None, Specs]
-SavedNorm: TypeAlias = tuple[Args, tuple[Array, ...], Options]
-SavedShape: TypeAlias = tuple[Shape, Args, Options]
-SavedAll: TypeAlias = tuple[Args, Array, Options]
+Statistics: TypeAlias = tuple[Args, tuple[Array, ...], Options]
+OfShape: TypeAlias = tuple[Shape, Args, Options]
+Everything: TypeAlias = tuple[Args, Array, Options]
 
 
 def get_spec(arg: Array) -> ArgSpec:
@@ -63,7 +63,7 @@ def save_output(_args: Args, out: Array, _needs: Needs, _options: Options) -> Ar
 
 def save_output_and_options(
     _args: Args, out: Array, _needs: Needs, options: Options
-) -> SavedArray:
+) -> OneArray:
     """Save the output and the options."""
     return out, options
 
@@ -80,7 +80,7 @@ def save_input_spec(args: Args, _out: Array, _needs: Needs, _options: Options) -
 
 def save_input_and_options(
     args: Args, _out: Array, _needs: Needs, options: Options
-) -> SavedArray:
+) -> OneArray:
     """Save the first input and the options."""
     return args[0], options
 
@@ -90,7 +90,7 @@ def save_inputs(args: Args, _out: Array, _needs: Needs, _options: Options) -> Ar
     return args
 
 
-def save_all(args: Args, out: Array, _needs: Needs, options: Options) -> SavedAll:
+def save_all(args: Args, out: Array, _needs: Needs, options: Options) -> Everything:
     """Save the inputs, the output and the options."""
     return args, out, options
 
@@ -112,7 +112,7 @@ def save_shape(args: Args, _out: Array, _needs: Needs, _options: Options) -> Sha
 
 def save_shape_and_options(
     args: Args, _out: Array, _needs: Needs, options: Options
-) -> SavedShape:
+) -> OfShape:
     """Save the shape of the first input, the other arguments and the options."""
     return tuple(args[0].shape), args[1:], options
 
@@ -129,6 +129,6 @@ def save_other_inputs_and_options(
     return args[1:], options
 
 
-def save_statistics(args: Args, out: Array, _needs: Needs, options: Options) -> SavedNorm:
+def save_statistics(args: Args, out: Array, _needs: Needs, options: Options) -> Statistics:
     """Save the inputs, the statistics and the options of a norm, but not its output."""
     return args, out[1:], options

@@ -61,7 +61,7 @@ def _rotate_left(b: Functions, x: Array, positions: int) -> Array:
     return b.bitwise_or(upper, b.bitwise_right_shift(x, 32 - positions))
 
 
-def to_counter_words(word: int | str | Array) -> tuple[int | Array, int | Array]:
+def split_word(word: int | str | Array) -> tuple[int | Array, int | Array]:
     """Return the high and low 32-bit word that are folded into a key."""
     if isinstance(word, tuple):
         return cast("tuple[Any, Any]", word)
@@ -80,7 +80,7 @@ def key_words(b: Functions, key: KeyLike) -> Array:
 
 def fold_in(b: Functions, key: KeyLike, word: int | str | Array) -> Array:
     """Return the words of a derived key, the same as from ``Key.fold``."""
-    high, low = to_counter_words(word)
+    high, low = split_word(word)
     counts = (_to_word(b, high), _to_word(b, low))
     return b.concat(list(threefry(b, b.key_words(key), *counts)), axis=0)
 
@@ -140,7 +140,7 @@ def check_rate(p: float) -> float:
     return p
 
 
-def check_integer_range(low: int, high: int) -> tuple[int, int]:
+def check_range(low: int, high: int) -> tuple[int, int]:
     """Return the bounds of a range; raise if the range is empty or exceeds int32."""
     if not _INT32_LIMITS.min <= low < high <= _INT32_LIMITS.max:
         raise ArgumentError(
@@ -202,7 +202,7 @@ SHAPE_RULES: dict[str, ShapeRule] = {
 
 def numpy_fold_in(key: KeyLike, word: int | str | Array) -> NDArray[np.uint32]:
     """Return the words of a derived key, the same as from ``Key.fold``."""
-    high, low = (int(part) for part in to_counter_words(word))
+    high, low = (int(part) for part in split_word(word))
     return np.array(_native.threefry(*key_to_words(key), high, low), np.uint32)
 
 

@@ -13,8 +13,8 @@ from seqloom._rust import _native
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    ThreeArrays,
-    TwoArrays,
+    Pair,
+    Triple,
     allocate,
     in_float32,
     make_out,
@@ -32,7 +32,7 @@ from seqloom.tensor._families._rule import (
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Needs, Options, SavedNorm
+    from seqloom.tensor._families._keep import Args, Needs, Options, Statistics
 
 
 # Default implementations ---------------------------------------------------------------
@@ -191,19 +191,19 @@ GRAD_RULES: dict[str, GradRule] = {}
 
 
 @add_grad_rule(GRAD_RULES, "layer_norm", save=keep.save_statistics)
-def _grad_layer_norm(b: Functions, saved: SavedNorm, grad: Array, _needs: Needs) -> Parts:
+def _grad_layer_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
     (x, weight, *_), (mean, rstd), _ = saved
     return b.layer_norm_grad(grad, x, weight, mean, rstd)
 
 
 @add_grad_rule(GRAD_RULES, "rms_norm", save=keep.save_statistics)
-def _grad_rms_norm(b: Functions, saved: SavedNorm, grad: Array, _needs: Needs) -> Parts:
+def _grad_rms_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
     (x, weight), (rstd,), _ = saved
     return b.rms_norm_grad(grad, x, weight, rstd)
 
 
 @add_grad_rule(GRAD_RULES, "batch_norm", save=keep.save_statistics)
-def _grad_batch_norm(b: Functions, saved: SavedNorm, grad: Array, _needs: Needs) -> Parts:
+def _grad_batch_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
     (x, weight, _bias, *mask), (mean, variance), options = saved
     mask = mask[0] if mask else None
     return b.batch_norm_grad(grad, x, weight, mask, mean, variance, eps=options["eps"])
@@ -247,8 +247,8 @@ def numpy_layer_norm(
     bias: Floats | None,
     *,
     eps: float,
-    out: ThreeArrays | None = None,
-) -> ThreeArrays:
+    out: Triple | None = None,
+) -> Triple:
     """Return the result, and the mean and 1 / std of each row (Ba et al., 2016)."""
     if x.size == 0:
         return write_outs(layer_norm(b, x, weight, bias, eps=eps), out)
@@ -265,8 +265,8 @@ def numpy_layer_norm_grad(
     mean: Floats,
     rstd: Floats,
     *,
-    out: ThreeArrays | None = None,
-) -> ThreeArrays:
+    out: Triple | None = None,
+) -> Triple:
     """Return the gradients of ``layer_norm`` with respect to input, weight and bias."""
     if x.size == 0:
         return write_outs(layer_norm_grad(b, grad, x, weight, mean, rstd), out)
@@ -276,13 +276,8 @@ def numpy_layer_norm_grad(
 
 @in_float32
 def numpy_rms_norm(
-    b: Functions,
-    x: Floats,
-    weight: Floats | None,
-    *,
-    eps: float,
-    out: TwoArrays | None = None,
-) -> TwoArrays:
+    b: Functions, x: Floats, weight: Floats | None, *, eps: float, out: Pair | None = None
+) -> Pair:
     """Return the result and 1 / root mean square of each row (Zhang and Sennrich 2019)."""
     if x.size == 0:
         return write_outs(rms_norm(b, x, weight, eps=eps), out)
@@ -299,8 +294,8 @@ def numpy_rms_norm_grad(
     weight: Floats | None,
     rstd: Floats,
     *,
-    out: TwoArrays | None = None,
-) -> TwoArrays:
+    out: Pair | None = None,
+) -> Pair:
     """Return the gradients of ``rms_norm`` with respect to input and weight."""
     if x.size == 0:
         return write_outs(rms_norm_grad(b, grad, x, weight, rstd), out)
@@ -311,7 +306,7 @@ def numpy_rms_norm_grad(
 
 def _grad_row_norm(
     b: Functions, grad: Floats, x: Floats, weight: Any, mean: Any, rstd: Floats, out: Any
-) -> ThreeArrays:
+) -> Triple:
     """Return the gradients of layer norm or RMS norm."""
     x, grad, width = to_contiguous(x), to_contiguous(grad), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
@@ -331,7 +326,7 @@ def _normalise(
     bias: Floats | None,
     eps: float,
     out: Any,
-) -> ThreeArrays:
+) -> Triple:
     """Return the normalised rows, and the mean and 1 / std of each row."""
     x, width = to_contiguous(x), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
@@ -359,8 +354,8 @@ def numpy_batch_norm(
     mask: Floats | None = None,
     *,
     eps: float,
-    out: ThreeArrays | None = None,
-) -> ThreeArrays:
+    out: Triple | None = None,
+) -> Triple:
     """Return ``(n, c, l)`` normalised per channel over the unmasked positions.
 
     Returns:
@@ -384,8 +379,8 @@ def numpy_batch_norm_grad(
     variance: Floats,
     *,
     eps: float,
-    out: ThreeArrays | None = None,
-) -> ThreeArrays:
+    out: Triple | None = None,
+) -> Triple:
     """Return the gradients of ``batch_norm`` with respect to input, weight and bias."""
     x, grad = np.ascontiguousarray(x), np.ascontiguousarray(grad)
     by_weight, by_bias = np.empty((2, *weight.shape), x.dtype)

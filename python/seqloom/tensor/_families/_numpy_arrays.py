@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 Floats: TypeAlias = "NDArray[Any]"
-TwoArrays: TypeAlias = tuple[Floats, Floats]
-ThreeArrays: TypeAlias = tuple[Floats, Floats, Floats]
+Pair: TypeAlias = tuple[Floats, Floats]
+Triple: TypeAlias = tuple[Floats, Floats, Floats]
 
 _CACHE_LINE_BYTES = 64  # bytes
 _MIN_CACHED_BYTES = 262_144  # Minimum size in bytes of cached arrays.

@@ -23,8 +23,8 @@ from seqloom.tensor._families._attention import (
 )
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    ThreeArrays,
-    TwoArrays,
+    Pair,
+    Triple,
     allocate,
     in_float32,
     to_contiguous,
@@ -246,8 +246,8 @@ def numpy_attention_varlen(
     max_seqlen: int,
     scale: float | None = None,
     causal: bool = False,
-    out: TwoArrays | None = None,
-) -> TwoArrays:
+    out: Pair | None = None,
+) -> Pair:
     """Return attention within each of several concatenated sequences.
 
     Returns:
@@ -277,8 +277,8 @@ def numpy_attention_varlen_grad(
     max_seqlen: int,
     scale: float | None = None,
     causal: bool = False,
-    out: ThreeArrays | None = None,
-) -> ThreeArrays:
+    out: Triple | None = None,
+) -> Triple:
     """Return the gradients of ``attention_varlen`` with respect to q, k and v."""
     bounds = _check_bounds(cu_seqlens, max_seqlen)
     made = (

@@ -15,9 +15,9 @@ from seqloom._rust import _native
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._error_function import erf_in_float32, erf_inv
 from seqloom.tensor._families._keys import (
-    check_integer_range,
     check_length,
     check_normal_bounds,
+    check_range,
     check_rate,
     draw_words,
     find_extreme_normal,
@@ -50,12 +50,7 @@ if TYPE_CHECKING:
 
 _WORD_BITS = 32
 # For each dtype: the number of random bits per number, and of mantissa bits.
-_FLOAT_BITS = {
-    "float16": (16, 10),
-    "bfloat16": (8, 7),
-    "float32": (32, 23),
-    "float64": (64, 52),
-}
+_BITS = {"float16": (16, 10), "bfloat16": (8, 7), "float32": (32, 23), "float64": (64, 52)}
 
 
 def uniform(
@@ -63,7 +58,7 @@ def uniform(
 ) -> Array:
     """Return uniform random numbers from 0 (included) to 1 (excluded)."""
     name, shape = np.dtype(dtype).name, to_shape(shape)
-    width, kept = _FLOAT_BITS[name]
+    width, kept = _BITS[name]
     if width > _WORD_BITS:
         high, low = (b.astype(pair, "uint64") for pair in draw_words(b, key, shape))
         high = b.bitwise_left_shift(high, 32)
@@ -115,7 +110,7 @@ def bernoulli(b: Functions, key: KeyLike, p: float | Array, shape: Sequence[int]
 
 def randint(b: Functions, key: KeyLike, low: int, high: int, shape: Sequence[int]) -> Array:
     """Return random integers (int32) from `low` (included) to `high` (excluded)."""
-    low, high = check_integer_range(low, high)
+    low, high = check_range(low, high)
     first, second = split_like_jax(b, key)
     span = high - low
     factor = ((1 << 16) % span) ** 2 % (1 << 32) % span
@@ -236,7 +231,7 @@ def numpy_truncated_normal(
         whole = truncated_normal(b, key, lower, upper, shape, dtype=dtype)
         return write_out(whole, out)
     made, ends = make_out(out, to_shape(shape), dtype), check_normal_bounds(lower, upper)
-    bounds = _find_erf_bounds(*ends, np.dtype(dtype).type)
+    bounds = _erf_bounds(*ends, np.dtype(dtype).type)
     _native.truncated_normal(*key_to_words(key), *bounds, made.reshape(-1), b.threads)
     if math.isinf(lower) and math.isinf(upper):
         return write_out(made, out)
@@ -273,7 +268,7 @@ def numpy_randint(
     out: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int32]:
     """Return random integers (int32) from `low` (included) to `high` (excluded)."""
-    low, high = check_integer_range(low, high)
+    low, high = check_range(low, high)
     made = make_out(out, to_shape(shape), np.int32)
     _native.randint(*key_to_words(key), low, high, made.reshape(-1), b.threads)
     return write_out(made, out)
@@ -296,9 +291,7 @@ def numpy_dropout(
     return run_kernel(kernel, x, *words, rate, threads=b.threads, out=out)
 
 
-def _find_erf_bounds(
-    lower: float, upper: float, one: Any
-) -> tuple[float, float, float, float]:
+def _erf_bounds(lower: float, upper: float, one: Any) -> tuple[float, float, float, float]:
     """Return erf at both bounds, and the smallest and largest allowed number."""
     if math.isinf(lower) and math.isinf(upper):
         return float(np.nextafter(one(-1), one(0))), 1.0, -math.inf, math.inf

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from seqloom._rust import _native
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    ThreeArrays,
+    Triple,
     all_contiguous,
     allocate,
     can_use_rust,
@@ -268,7 +268,7 @@ def numpy_gru(
     mask: Floats | None = None,
     *,
     reverse: bool = False,
-) -> ThreeArrays:
+) -> Triple:
     """Return all states, the last state, and the gates for the gradient."""
     if not can_use_rust(x, h0, w_ih, w_hh, b_ih, b_hh):
         return gru(b, x, h0, w_ih, w_hh, b_ih, b_hh, mask, reverse=reverse)

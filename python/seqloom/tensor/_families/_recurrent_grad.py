@@ -15,7 +15,7 @@ import numpy as np
 from seqloom._rust import _native
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    ThreeArrays,
+    Triple,
     allocate,
     in_float32,
     to_contiguous,
@@ -263,7 +263,7 @@ def numpy_gru_grad(
     /,
     *,
     reverse: bool = False,
-) -> ThreeArrays:
+) -> Triple:
     """Return the gradients of ``gru`` with respect to gate pre-activations and h0."""
     if not kept.size:
         rest = (b_ih, b_hh, mask, states, kept)
@@ -298,7 +298,7 @@ def numpy_lstm_grad(
     /,
     *,
     reverse: bool = False,
-) -> ThreeArrays:
+) -> Triple:
     """Return the gradients of ``lstm`` with respect to gate pre-activations, h0 and c0."""
     if not kept.size:
         rest = (w_ih, w_hh, b_ih, b_hh, mask, states, kept)

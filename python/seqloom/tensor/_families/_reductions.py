@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from seqloom.tensor._families import Functions
     from seqloom.tensor._families._keep import (
         Args,
+        Everything,
         Needs,
+        OneArray,
         Options,
-        SavedAll,
-        SavedArray,
         Shape,
     )
 
@@ -164,7 +164,7 @@ def _count_reduced(shape: tuple[int, ...], options: Options) -> int:
 
 
 @add_grad_rule(GRAD_RULES, "var", save=keep.save_input_and_options)
-def _grad_var(b: Functions, saved: SavedArray, grad: Array, _needs: Needs) -> Parts:
+def _grad_var(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
     free = _count_reduced(shape, options) - options.get("correction", 0.0)
@@ -177,7 +177,7 @@ def _grad_var(b: Functions, saved: SavedArray, grad: Array, _needs: Needs) -> Pa
 
 
 @add_grad_rule(GRAD_RULES, "std", save=keep.save_all)
-def _grad_std(b: Functions, saved: SavedAll, grad: Array, _needs: Needs) -> Parts:
+def _grad_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     """Return the gradient of the standard deviation, 0 where all values are equal."""
     (x,), out, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
@@ -191,7 +191,7 @@ def _grad_std(b: Functions, saved: SavedAll, grad: Array, _needs: Needs) -> Part
 
 
 @add_grad_rule(GRAD_RULES, "max", "min", save=keep.save_all)
-def _grad_extreme(b: Functions, saved: SavedAll, grad: Array, _needs: Needs) -> Parts:
+def _grad_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     """Pass the gradient to the maximum or minimum; equal values each get a fraction."""
     (x,), out, options = saved
     shape = tuple(x.shape)
@@ -202,7 +202,7 @@ def _grad_extreme(b: Functions, saved: SavedAll, grad: Array, _needs: Needs) -> 
 
 
 @add_grad_rule(GRAD_RULES, "prod", save=keep.save_input_and_options)
-def _grad_prod(b: Functions, saved: SavedArray, grad: Array, _needs: Needs) -> Parts:
+def _grad_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     """Return the gradient: the product of all other elements, without division."""
     x, options = saved
     shape = tuple(x.shape)
@@ -249,7 +249,9 @@ def _grad_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs)
 
 
 @add_grad_rule(GRAD_RULES, "logcumsumexp", save=keep.save_all)
-def _grad_logcumsumexp(b: Functions, saved: SavedAll, grad: Array, _needs: Needs) -> Parts:
+def _grad_logcumsumexp(
+    b: Functions, saved: Everything, grad: Array, _needs: Needs
+) -> Parts:
     """Return the gradient; its positive and negative terms are summed separately."""
     (x,), out, options = saved
     axis = options["axis"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Args, Needs, Options, SavedArray, Shape
+    from seqloom.tensor._families._keep import Args, Needs, OneArray, Options, Shape
     from seqloom.tensor._families._numpy_arrays import Floats
 
 
@@ -197,7 +197,7 @@ def _grad_roll(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 
 
 @add_grad_rule(GRAD_RULES, "sort", save=keep.save_input_and_options)
-def _grad_sort(b: Functions, saved: SavedArray, grad: Array, _needs: Needs) -> Parts:
+def _grad_sort(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
     axis = to_axis_tuple(options.get("axis", -1), len(x.shape))[0]
     ranks = b.argsort(b.argsort(x, **options), axis=axis)

@@ -16,7 +16,7 @@ from seqloom._rust import _native
 from seqloom.tensor._elements import Array
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    TwoArrays,
+    Pair,
     in_float32,
     make_out,
     to_contiguous,
@@ -171,7 +171,7 @@ def cross_entropy(
     if weights is not None:
         losses = b.multiply(losses, b.take(weights, labels, axis=0))
     plain = b.stop_gradient(logits)
-    return losses, _compute_gradient(b, plain, labels, weights)
+    return losses, _grad_logits(b, plain, labels, weights)
 
 
 def cross_entropy_grad(
@@ -184,11 +184,11 @@ def cross_entropy_grad(
 ) -> Array:
     """Return the gradient of ``cross_entropy`` with respect to the logits."""
     del fused  # The fused kernel cannot be differentiated.
-    slope = _compute_gradient(b, logits, labels, weights)
+    slope = _grad_logits(b, logits, labels, weights)
     return b.multiply(slope, b.expand_dims(grad, axis=-1))
 
 
-def _compute_gradient(
+def _grad_logits(
     b: Functions, logits: Array, labels: Array, weights: Array | None
 ) -> Array:
     """Return ``softmax - one_hot``, times the weight of the label."""
@@ -281,8 +281,8 @@ def numpy_cross_entropy(
     labels: NDArray[np.int64],
     weights: Floats | None = None,
     *,
-    out: TwoArrays | None = None,
-) -> TwoArrays:
+    out: Pair | None = None,
+) -> Pair:
     """Return the weighted loss of each row ``(n,)`` and its derivative ``(n, k)``."""
     logits, (into, slopes) = to_contiguous(logits), out or (None, None)
     losses = make_out(into, logits.shape[:1], logits.dtype)

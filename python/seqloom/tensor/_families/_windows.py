@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
-    from seqloom.tensor._families._keep import Needs, SavedShape
+    from seqloom.tensor._families._keep import Needs, OfShape
     from seqloom.tensor._families._rule import Call, Shape, ShapeRule, Spec
 
 
@@ -218,7 +218,7 @@ GRAD_RULES: dict[str, GradRule] = {}
 
 
 @add_grad_rule(GRAD_RULES, "unfold", save=keep.save_shape_and_options)
-def _grad_unfold(b: Functions, saved: SavedShape, grad: Array, _needs: Needs) -> Parts:
+def _grad_unfold(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     return (b.fold(grad, shape=shape[2:], **options),)
 

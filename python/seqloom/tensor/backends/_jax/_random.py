@@ -30,9 +30,7 @@ def key_words(key: Key | Array) -> Any:
 
 def fold_in(b: Backend, key: Key | Array, word: Any) -> Array:
     """Return a derived key as two uint32 words, like ``Key.fold``."""
-    halves = [
-        jnp.asarray(part, jnp.uint32).reshape(()) for part in keys.to_counter_words(word)
-    ]
+    halves = [jnp.asarray(part, jnp.uint32).reshape(()) for part in keys.split_word(word)]
     return threefry_2x32(b.key_words(key), jnp.stack(halves))
 
 
@@ -91,7 +89,7 @@ def randint(
     b: Backend, key: Key | Array, low: int, high: int, shape: Sequence[int]
 ) -> Array:
     """Return random integers (int32) from `low` (included) to `high` (excluded)."""
-    low, high = keys.check_integer_range(low, high)
+    low, high = keys.check_range(low, high)
     return random.randint(_wrap_key(b, key), keys.to_shape(shape), low, high, jnp.int32)
 
 

@@ -46,7 +46,7 @@ def fold_in(b: Backend, key: Key | Tensor, word: Word) -> Tensor:
         part.to(torch.int64)
         if isinstance(part, Tensor)
         else torch.full((), part, dtype=torch.int64, device=b.device)
-        for part in keys.to_counter_words(word)
+        for part in keys.split_word(word)
     )
     return device_random.kernel(device_random.fold_in, words, *halves)
 
@@ -120,9 +120,7 @@ def randint(
     b: Backend, key: Key | Tensor, low: int, high: int, shape: Sequence[int]
 ) -> Tensor:
     """Return random integers (int32) from `low` (included) to `high` (excluded)."""
-    return _compute(
-        b, "randint", key, *keys.check_integer_range(low, high), keys.to_shape(shape)
-    )
+    return _compute(b, "randint", key, *keys.check_range(low, high), keys.to_shape(shape))
 
 
 def permutation(b: Backend, key: Key | Tensor, n: int) -> Tensor:
