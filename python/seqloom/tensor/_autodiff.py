@@ -33,7 +33,7 @@ from seqloom.tensor._tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from seqloom.tensor._families import GradRule
+    from seqloom.tensor._families import Rule
     from seqloom.tensor._state import Level
 
     Function = Callable[..., Any]
@@ -239,7 +239,7 @@ BINARY = frozenset(
 
 
 def make_function(
-    level: Level, name: str, plain: Function, rule: GradRule | None, body: Function | None
+    level: Level, name: str, plain: Function, rule: Rule | None, body: Function | None
 ) -> Function:
     """Create a function of a level, which records its calls if it has a derivative."""
     if rule and rule.tracked:
@@ -267,7 +267,7 @@ def make_function(
     return call_default_implementation
 
 
-def _record_calls_of_two(level: Level, plain: Function, rule: GradRule) -> Function:
+def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
     """Wrap a function of two arrays so that its calls are recorded."""
     save, array_variant = rule.save, without_numbers(plain)
 
@@ -298,7 +298,7 @@ def without_numbers(plain: Function) -> Function:
     return getattr(plain, "array_variant", plain)
 
 
-def _record_calls(level: Level, plain: Function, rule: GradRule) -> Function:
+def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
     """Wrap a function of any number of arrays so that its calls are recorded."""
 
     def call(*args: Array, **options: object) -> Array:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import GradientError
 from seqloom.tensor._dispatch import observers, translate
-from seqloom.tensor._families import ALL_RESULTS, GRAD_RULES, GradRule
+from seqloom.tensor._families import ALL_RESULTS, GRAD_RULES, Rule
 from seqloom.tensor._families._keep import save_nothing
 from seqloom.tensor._state import (
     CONSUMED,
@@ -320,4 +320,4 @@ def _inner_value(level: Level, array: Array) -> Array:
     return array.value if get_node(level, array) is not None else array
 
 
-_SCAN_RULE = GradRule(save_nothing, _input_gradients, tracked=ALL_RESULTS, name="scan")
+_SCAN_RULE = Rule(save_nothing, _input_gradients, tracked=ALL_RESULTS, name="scan")

@@ -11,7 +11,7 @@ from seqloom.tensor._autocast import autocast_state
 from seqloom.tensor._backward import backprop
 from seqloom.tensor._derivatives import find_tracked, is_custom_engine, outermost_level
 from seqloom.tensor._dispatch import apply, includes_backend
-from seqloom.tensor._families import ALL_RESULTS, GradRule
+from seqloom.tensor._families import ALL_RESULTS, Rule
 from seqloom.tensor._families._keep import save_nothing
 from seqloom.tensor._state import TrackedArray, get_node, next_number, outer_nodes, record
 from seqloom.tensor._tensor import Tensor
@@ -180,7 +180,7 @@ def _check_part(part: object, arg: Tensor, position: int, backend: Backend) -> A
     )
 
 
-_CUSTOM = GradRule(save_nothing, _apply_rule, tracked=ALL_RESULTS, name="custom_gradient")
+_CUSTOM = Rule(save_nothing, _apply_rule, tracked=ALL_RESULTS, name="custom_gradient")
 
 
 _is_recomputing: ContextVar[bool] = ContextVar("is_recomputing", default=False)
@@ -253,4 +253,4 @@ def _as_tuple(out: object) -> tuple[Any, ...]:
     return cast("tuple[Any, ...]", out) if isinstance(out, tuple) else (out,)
 
 
-_RECOMPUTED = GradRule(save_nothing, _recompute, tracked=ALL_RESULTS, name="checkpoint")
+_RECOMPUTED = Rule(save_nothing, _recompute, tracked=ALL_RESULTS, name="checkpoint")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import CodeType, FrameType
 
-    from seqloom.tensor._families import Array, ArrayFunctions, GradRule
+    from seqloom.tensor._families import Array, ArrayFunctions, Rule
     from seqloom.tensor._families._keep import ArgSpec
 
 
@@ -126,7 +126,7 @@ class Node:
     # fast.
     __slots__ = ("number", "parents", "rule", "saved")
     number: int  # position in the order of recording
-    rule: GradRule | None  # gradient rule
+    rule: Rule | None  # gradient rule
     parents: tuple[Node | None, ...]  # node of each argument; None for a constant
     saved: Any  # values that the rule saved
 
@@ -180,9 +180,7 @@ def next_number() -> int:
     return next(node_numbers)
 
 
-def make_node(
-    rule: GradRule | None, parents: tuple[Node | None, ...], saved: object
-) -> Node:
+def make_node(rule: Rule | None, parents: tuple[Node | None, ...], saved: object) -> Node:
     node = Node()
     node.number = next(node_numbers)
     node.rule = rule
@@ -201,7 +199,7 @@ def track(value: Array, node: Node, level: Level) -> TrackedArray:
 
 def record(
     level: Level,
-    rule: GradRule,
+    rule: Rule,
     parents: tuple[Node | None, ...],
     saved: object,
     outs: tuple[Array, ...],

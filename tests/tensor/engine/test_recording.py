@@ -9,7 +9,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import GradientError
 from seqloom.tensor._backward import backprop
-from seqloom.tensor._families import ALL_RESULTS, GradRule
+from seqloom.tensor._families import ALL_RESULTS, Rule
 from seqloom.tensor._state import next_number, record
 
 NUMPY = sl.tensor.backend("numpy", num_threads=1)
@@ -35,7 +35,7 @@ def split(x, tracked):
         halves = [b.zeros((half,)) if grad is None else grad for grad in grads[:2]]
         return (b.concat(halves, axis=0),)
 
-    rule = GradRule(lambda *_: (), pull, tracked=tracked)
+    rule = Rule(lambda *_: (), pull, tracked=tracked)
     outs = value[:half], value[half:], np.int64(len(value))
     return record(AUTODIFF, rule, (x.node,), (), outs)
 
@@ -101,7 +101,7 @@ def test_saved_values_are_freed_during_the_backward_pass():
         return (grad,)
 
     x = AUTODIFF.leaf(np.ones(3))
-    (early,) = record(AUTODIFF, GradRule(lambda *_: (), pull), (x.node,), (), (np.ones(3),))
+    (early,) = record(AUTODIFF, Rule(lambda *_: (), pull), (x.node,), (), (np.ones(3),))
     late = AUTODIFF.multiply(early, kept)
     del kept
     assert watch() is not None
@@ -118,7 +118,7 @@ def test_gradients_of_untracked_inputs_are_not_computed():
         asked.append(needs)
         return (grad, None)
 
-    rule = GradRule(lambda *_: (), pull)
+    rule = Rule(lambda *_: (), pull)
     (out,) = record(AUTODIFF, rule, (x.node, None), (), (x.value * factor,))
     AUTODIFF.gradients(out, np.ones(3))
     assert asked == [(True, False)]

@@ -1,7 +1,7 @@
 """Operations: default implementations, gradient rules, shape rules and NumPy versions."""
 
 from seqloom.tensor._elements import Array
-from seqloom.tensor._families._rule import ALL_RESULTS, ArrayFunctions, Functions, GradRule
+from seqloom.tensor._families._rule import ALL_RESULTS, ArrayFunctions, Functions, Rule
 from seqloom.tensor._families._table import EXTENSION_OPS, GRAD_RULES, REQUIRED_OPS
 
 __all__ = [
@@ -12,5 +12,5 @@ __all__ = [
     "Array",
     "ArrayFunctions",
     "Functions",
-    "GradRule",
+    "Rule",
 ]

@@ -19,12 +19,12 @@ from seqloom.tensor._families._numpy_arrays import (
     write_out,
 )
 from seqloom.tensor._families._rule import (
-    GradRule,
     Parts,
+    Rule,
     ShapeRule,
-    add_grad_rule,
+    add_grad,
     infer_along_axis,
-    infer_elementwise,
+    infer_broadcast,
     infer_reduced,
     restore_axes,
     rule_from_input,
@@ -161,7 +161,7 @@ def _normal_cdf(b: Functions, x: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {}
+GRAD_RULES: dict[str, Rule] = {}
 
 
 def _silu_gradient(b: Functions, grad: Array, x: Array) -> Array:
@@ -170,7 +170,7 @@ def _silu_gradient(b: Functions, grad: Array, x: Array) -> Array:
     return b.multiply(grad, b.multiply(gate, b.add(rest, 1)))
 
 
-@add_grad_rule(GRAD_RULES, "sigmoid_grad", save=keep.save_inputs)
+@add_grad(GRAD_RULES, "sigmoid_grad", save=keep.save_inputs)
 def _grad_sigmoid_grad(b: Functions, saved: Args, grad: Array, needs: Needs) -> Parts:
     slope, out = saved
     by_slope = b.sigmoid_grad(grad, out) if needs[0] else None
@@ -180,19 +180,19 @@ def _grad_sigmoid_grad(b: Functions, saved: Args, grad: Array, needs: Needs) -> 
     return by_slope, b.multiply(b.multiply(grad, slope), bend)
 
 
-@add_grad_rule(GRAD_RULES, "softmax", save=keep.save_output_and_options)
+@add_grad(GRAD_RULES, "softmax", save=keep.save_output_and_options)
 def _grad_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     out, options = saved
     return (b.softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
-@add_grad_rule(GRAD_RULES, "log_softmax", save=keep.save_output_and_options)
+@add_grad(GRAD_RULES, "log_softmax", save=keep.save_output_and_options)
 def _grad_log_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     out, options = saved
     return (b.log_softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
-@add_grad_rule(GRAD_RULES, "logsumexp", save=keep.save_all)
+@add_grad(GRAD_RULES, "logsumexp", save=keep.save_all)
 def _grad_logsumexp(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     (x,), out, options = saved
     shape = tuple(x.shape)
@@ -204,7 +204,7 @@ GRAD_RULES.update(
     {
         "sigmoid": rule_from_output(lambda b, grad, out: b.sigmoid_grad(grad, out)),
         "relu": rule_from_output(lambda b, grad, out: b.relu_grad(grad, out)),
-        "relu_grad": GradRule(
+        "relu_grad": Rule(
             lambda args, _out, _needs, _options: args[1],
             lambda b, out, grad, _: (b.relu_grad(grad, out),),
         ),
@@ -219,7 +219,7 @@ GRAD_RULES.update(
 
 
 SHAPE_RULES: dict[str, ShapeRule] = {
-    **dict.fromkeys(list_family("activations"), infer_elementwise),
+    **dict.fromkeys(list_family("activations"), infer_broadcast),
     **dict.fromkeys(("softmax", "softmax_grad"), infer_along_axis),
     **dict.fromkeys(("log_softmax", "log_softmax_grad"), infer_along_axis),
     "logsumexp": infer_reduced,
@@ -233,21 +233,19 @@ def _wrap_elementwise_kernel(kernel: _Kernel) -> Callable[..., Floats]:
     """Return a NumPy function for an elementwise kernel on arrays of equal shapes."""
 
     @in_float32
-    def launch(
-        b: Functions, x: Floats, *others: Floats, out: Floats | None = None
-    ) -> Floats:
+    def call(b: Functions, x: Floats, *others: Floats, out: Floats | None = None) -> Floats:
         return run_kernel(
             kernel, x, *map(to_contiguous, others), threads=b.threads, out=out
         )
 
-    return launch
+    return call
 
 
 def _wrap_rowwise_kernel(kernel: _Kernel) -> Callable[..., Floats]:
     """Return a NumPy function for a kernel that processes rows along an axis."""
 
     @in_float32
-    def launch(
+    def call(
         b: Functions, x: Floats, *others: Floats, axis: int = -1, out: Floats | None = None
     ) -> Floats:
         arrays = (x, *others)
@@ -258,7 +256,7 @@ def _wrap_rowwise_kernel(kernel: _Kernel) -> Callable[..., Floats]:
         kernel(*map(_merge_rows, inputs), _merge_rows(made), b.threads)
         return write_out(made if last else np.moveaxis(made, -1, axis), out)
 
-    return launch
+    return call
 
 
 def _merge_rows(x: Floats) -> Floats:

@@ -21,18 +21,18 @@ from seqloom.tensor._families._numpy_arrays import (
     Pair,
     Triple,
     allocate,
-    are_sections,
+    are_views,
     in_float32,
     to_contiguous,
     write_outs,
 )
 from seqloom.tensor._families._rule import (
     Call,
-    GradRule,
     Parts,
+    Rule,
     ShapeRule,
     Spec,
-    add_grad_rule,
+    add_grad,
     find_statistic_dtype,
     fit_grad,
     get_spec,
@@ -153,7 +153,7 @@ def _find_score_factor(q: Array, scale: float | None) -> float:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {}
+GRAD_RULES: dict[str, Rule] = {}
 
 
 def _save_all(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
@@ -162,7 +162,7 @@ def _save_all(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
     return (*args[:3], mask, key, *out), options
 
 
-@add_grad_rule(GRAD_RULES, "attention", save=_save_all)
+@add_grad(GRAD_RULES, "attention", save=_save_all)
 def _grad_attention(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, "dropout": 0.0, **options}
@@ -262,7 +262,7 @@ def numpy_attention_grad(
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
     rule = find_score_factor(q, scale), causal, _find_dropout(key, dropout)
     given = grad, q, k, v, mask, None, output, to_contiguous(lse), *rule
-    if out is None and are_sections(q, k, v):
+    if out is None and are_views(q, k, v):
         return _compute_joined_grad(b, given, q)
     by_q, by_k, by_v = out or (None, None, None)
     made = (

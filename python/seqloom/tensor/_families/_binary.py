@@ -13,13 +13,13 @@ from seqloom.tensor._families._numpy_arrays import Floats, in_float32, write_out
 from seqloom.tensor._families._numpy_functions import FLOAT32, promote_pair, wrap_binary
 from seqloom.tensor._families._rule import (
     Backward,
-    GradRule,
     Parts,
+    Rule,
     Save,
     ShapeRule,
-    add_grad_rule,
+    add_grad,
     fit_grad,
-    infer_elementwise,
+    infer_broadcast,
 )
 from seqloom.tensor._families._unary import zero_gradient
 from seqloom.tensor._operations import list_family
@@ -80,10 +80,10 @@ def _as_array(b: Functions, x: Array, y: Operand) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {}
+GRAD_RULES: dict[str, Rule] = {}
 
 
-@add_grad_rule(GRAD_RULES, "add", save=keep.save_two_specs)
+@add_grad(GRAD_RULES, "add", save=keep.save_two_specs)
 def _grad_add(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Parts:
     left, right = saved
     return (
@@ -92,7 +92,7 @@ def _grad_add(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Parts:
     )
 
 
-@add_grad_rule(GRAD_RULES, "subtract", save=keep.save_two_specs)
+@add_grad(GRAD_RULES, "subtract", save=keep.save_two_specs)
 def _grad_subtract(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Parts:
     left, right = saved
     return (
@@ -101,7 +101,7 @@ def _grad_subtract(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Pa
     )
 
 
-@add_grad_rule(GRAD_RULES, "multiply", save=keep.save_factors)
+@add_grad(GRAD_RULES, "multiply", save=keep.save_factors)
 def _grad_multiply(b: Functions, saved: Factors, grad: Array, _needs: Needs) -> Parts:
     left, right, (left_like, right_like) = saved
     return (
@@ -115,7 +115,7 @@ def _save_quotient(args: Args, out: Array, needs: Needs, options: Options) -> An
     return args[1], out if needs[1] else None, keep.save_specs(args, out, needs, options)
 
 
-@add_grad_rule(GRAD_RULES, "divide", save=_save_quotient)
+@add_grad(GRAD_RULES, "divide", save=_save_quotient)
 def _grad_divide(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     right, out, (left_like, right_like) = saved
     share = b.divide(grad, right)
@@ -140,7 +140,7 @@ def _save_power(args: Args, out: Array, needs: Needs, options: Options) -> Saved
     return args, out if needs[1] else None, keep.save_specs(args, out, needs, options)
 
 
-def _make_binary_rule(save: Save[Saved], *slopes: GradientFormula) -> GradRule:
+def _make_binary_rule(save: Save[Saved], *slopes: GradientFormula) -> Rule:
     """Return the rule of a function of two inputs, with a gradient formula for each."""
 
     def backward(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
@@ -150,7 +150,7 @@ def _make_binary_rule(save: Save[Saved], *slopes: GradientFormula) -> GradRule:
             for slope, like in zip(slopes, likes, strict=True)
         ]
 
-    return GradRule(save, backward)
+    return Rule(save, backward)
 
 
 def _base_gradient(
@@ -210,7 +210,7 @@ def _save_condition(args: Args, out: Array, needs: Needs, options: Options) -> A
     return args[0], keep.save_specs(args, out, needs, options)
 
 
-@add_grad_rule(GRAD_RULES, "where", save=_save_condition)
+@add_grad(GRAD_RULES, "where", save=_save_condition)
 def _grad_where(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     condition, (_, left, right) = saved
     return (
@@ -220,7 +220,7 @@ def _grad_where(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     )
 
 
-@add_grad_rule(GRAD_RULES, "clip", save=_save_inputs)
+@add_grad(GRAD_RULES, "clip", save=_save_inputs)
 def _grad_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     (x, *bounds), _, likes = saved
     low, high = (*bounds, None, None)[:2]
@@ -289,9 +289,9 @@ GRAD_RULES.update(
             lambda b, grad, _x, _y, _: b.zeros_like(grad),
         ),
         # ``nextafter`` is a step function, so its derivative is 0.
-        "nextafter": GradRule(keep.save_nothing, zero_gradient, tracked=0),
-        "maximum": GradRule(_save_inputs, _make_choice_rule("less", "greater")),
-        "minimum": GradRule(_save_inputs, _make_choice_rule("greater", "less")),
+        "nextafter": Rule(keep.save_nothing, zero_gradient, tracked=0),
+        "maximum": Rule(_save_inputs, _make_choice_rule("less", "greater")),
+        "minimum": Rule(_save_inputs, _make_choice_rule("greater", "less")),
     }
 )
 
@@ -300,7 +300,7 @@ GRAD_RULES.update(
 
 
 SHAPE_RULES: dict[str, ShapeRule] = dict.fromkeys(
-    list_family("binary") - {"accumulate"}, infer_elementwise
+    list_family("binary") - {"accumulate"}, infer_broadcast
 )
 
 

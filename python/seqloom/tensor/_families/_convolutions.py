@@ -21,13 +21,13 @@ from seqloom.tensor._families._numpy_arrays import Floats, allocate, in_float32,
 from seqloom.tensor._families._rule import (
     ALL_RESULTS,
     Call,
-    GradRule,
     Parts,
+    Rule,
     ShapeRule,
     Spec,
     add_shape_rule,
     infer_given_shape,
-    make_rank_rules,
+    rank_rules,
 )
 from seqloom.tensor._families._windows import Size, Tap, Windows, make_windows, to_sizes
 
@@ -176,7 +176,7 @@ def _save_factors(args: Args, _out: Array, needs: Needs, options: Options) -> An
     return kept, (tuple(x.shape), tuple(weight.shape)), options
 
 
-def _make_conv_rule(name: str) -> GradRule:
+def _make_conv_rule(name: str) -> Rule:
     """Return the gradient rule of a convolution."""
 
     def backward(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
@@ -196,7 +196,7 @@ def _make_conv_rule(name: str) -> GradRule:
             by_bias = b.sum(grad, axis=(0, *range(2, len(grad.shape))))
         return by_x, by_weight, by_bias
 
-    return GradRule(_save_factors, backward)
+    return Rule(_save_factors, backward)
 
 
 def _grad_together(
@@ -209,7 +209,7 @@ def _grad_together(
     return tuple([next(parts) if is_wanted else None for is_wanted in wanted])
 
 
-def _make_input_grad_rule(name: str) -> GradRule:
+def _make_input_grad_rule(name: str) -> Rule:
     """Return the rule of an operation that is itself an input gradient of ``conv``."""
 
     def backward(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
@@ -222,10 +222,10 @@ def _make_input_grad_rule(name: str) -> GradRule:
             by_weight = weight_grad(grad, slope, weight_shape, **options)[0]
         return by_slope, by_weight
 
-    return GradRule(_save_factors, backward)
+    return Rule(_save_factors, backward)
 
 
-def _make_weight_grad_rule(name: str) -> GradRule:
+def _make_weight_grad_rule(name: str) -> Rule:
     """Return the rule of an operation that is itself a weight gradient of ``conv``."""
 
     def backward(b: Functions, saved: Any, grads: Any, needs: Needs) -> Parts:
@@ -241,13 +241,13 @@ def _make_weight_grad_rule(name: str) -> GradRule:
             by_slope = b.broadcast_to(wide, slope_shape)
         return by_x, by_slope
 
-    return GradRule(_save_factors, backward, tracked=ALL_RESULTS)
+    return Rule(_save_factors, backward, tracked=ALL_RESULTS)
 
 
-GRAD_RULES: dict[str, GradRule] = {
-    **make_rank_rules(_make_conv_rule, "conv"),
-    **make_rank_rules(_make_input_grad_rule, "conv", "_input_grad"),
-    **make_rank_rules(_make_weight_grad_rule, "conv", "_weight_grad"),
+GRAD_RULES: dict[str, Rule] = {
+    **rank_rules(_make_conv_rule, "conv"),
+    **rank_rules(_make_input_grad_rule, "conv", "_input_grad"),
+    **rank_rules(_make_weight_grad_rule, "conv", "_weight_grad"),
 }
 
 

@@ -18,13 +18,13 @@ from seqloom.tensor._elements import (
 from seqloom.tensor._families._numpy_functions import FLOAT32, find_common_type, to_dtype
 from seqloom.tensor._families._rule import (
     Call,
-    GradRule,
     Parts,
+    Rule,
     ShapeRule,
     Spec,
-    add_grad_rule,
+    add_grad,
     add_shape_rule,
-    infer_elementwise,
+    infer_broadcast,
     to_numpy_dtype,
 )
 
@@ -126,10 +126,10 @@ def _choose_dtype(b: Functions, x: Array, dtype: DType) -> DTypeLike:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {}
+GRAD_RULES: dict[str, Rule] = {}
 
 
-@add_grad_rule(
+@add_grad(
     GRAD_RULES,
     "astype",
     save=lambda args, out, _needs, _options: (args[0].dtype, out.dtype),
@@ -143,7 +143,7 @@ def _grad_astype(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPE_RULES: dict[str, ShapeRule] = {"to_full_precision": infer_elementwise}
+SHAPE_RULES: dict[str, ShapeRule] = {"to_full_precision": infer_broadcast}
 
 
 @add_shape_rule(SHAPE_RULES, "astype", "asarray")

@@ -9,7 +9,7 @@ from string import ascii_letters
 from typing import TYPE_CHECKING, Any
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.tensor._families._rule import GradRule, Parts, add_grad_rule, unbroadcast
+from seqloom.tensor._families._rule import Parts, Rule, add_grad, unbroadcast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -171,7 +171,7 @@ def _label_sizes(term: Term) -> dict[str, int]:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {}
+GRAD_RULES: dict[str, Rule] = {}
 
 
 def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
@@ -186,7 +186,7 @@ def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> A
     return formula, kept, [tuple(factor.shape) for factor in factors]
 
 
-@add_grad_rule(GRAD_RULES, "einsum", save=_save_factors)
+@add_grad(GRAD_RULES, "einsum", save=_save_factors)
 def _grad_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     formula, factors, shapes = saved
     terms, result = _parse_equation(formula, tuple(len(shape) for shape in shapes))

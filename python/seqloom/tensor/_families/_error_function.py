@@ -26,12 +26,7 @@ from seqloom.tensor._families._numpy_arrays import (
     write_out,
 )
 from seqloom.tensor._families._numpy_functions import to_floats
-from seqloom.tensor._families._rule import (
-    GradRule,
-    ShapeRule,
-    infer_elementwise,
-    rule_from_input,
-)
+from seqloom.tensor._families._rule import Rule, ShapeRule, infer_broadcast, rule_from_input
 
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
@@ -176,7 +171,7 @@ def _erf_gradient(b: Functions, grad: Array, x: Array) -> Array:
     return b.multiply(grad, b.multiply(bell, _ERF_SLOPE_AT_ZERO))
 
 
-GRAD_RULES: dict[str, GradRule] = {
+GRAD_RULES: dict[str, Rule] = {
     "erf": rule_from_input(_erf_gradient),
     "erfc": rule_from_input(lambda b, grad, x: b.negative(_erf_gradient(b, grad, x))),
 }
@@ -185,7 +180,7 @@ GRAD_RULES: dict[str, GradRule] = {
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPE_RULES: dict[str, ShapeRule] = {**dict.fromkeys(("erf", "erfc"), infer_elementwise)}
+SHAPE_RULES: dict[str, ShapeRule] = {**dict.fromkeys(("erf", "erfc"), infer_broadcast)}
 
 
 # NumPy versions ------------------------------------------------------------------------

@@ -24,11 +24,11 @@ from seqloom.tensor._families._numpy_arrays import (
 )
 from seqloom.tensor._families._rule import (
     Call,
-    GradRule,
     Parts,
+    Rule,
     ShapeRule,
     Spec,
-    add_grad_rule,
+    add_grad,
     add_shape_rule,
     make_dummy,
     unbroadcast,
@@ -134,20 +134,20 @@ def embedding_grad(b: Functions, grad: Array, ids: Array, *, rows: int) -> Array
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {
-    "embedding_grad": GradRule(
-        keep.save_other_inputs, lambda b, saved, grad, _: (b.embedding(grad, saved[0]),)
+GRAD_RULES: dict[str, Rule] = {
+    "embedding_grad": Rule(
+        keep.save_rest, lambda b, saved, grad, _: (b.embedding(grad, saved[0]),)
     )
 }
 
 
-@add_grad_rule(GRAD_RULES, "index", save=keep.save_shape_and_options)
+@add_grad(GRAD_RULES, "index", save=keep.save_shape_options)
 def _grad_index(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (key,), _ = saved
     return (b.scatter_index(grad, key, shape),)
 
 
-@add_grad_rule(GRAD_RULES, "take", save=keep.save_shape_and_options)
+@add_grad(GRAD_RULES, "take", save=keep.save_shape_options)
 def _grad_take(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (positions,), options = saved
     axis = options.get("axis")
@@ -155,7 +155,7 @@ def _grad_take(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Part
     return (b.scatter_index(grad, (slice(None),) * axis + (positions,), shape),)
 
 
-@add_grad_rule(GRAD_RULES, "take_along_axis", save=keep.save_shape_and_options)
+@add_grad(GRAD_RULES, "take_along_axis", save=keep.save_shape_options)
 def _grad_take_along_axis(
     b: Functions, saved: OfShape, grad: Array, _needs: Needs
 ) -> Parts:
@@ -173,7 +173,7 @@ def _grad_take_along_axis(
     return (unbroadcast(b, added, shape),)
 
 
-@add_grad_rule(GRAD_RULES, "embedding", save=keep.save_shape_and_options)
+@add_grad(GRAD_RULES, "embedding", save=keep.save_shape_options)
 def _grad_embedding(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (ids,), _ = saved
     return (b.embedding_grad(grad, ids, rows=shape[0]),)

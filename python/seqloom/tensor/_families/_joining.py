@@ -11,7 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
-    are_sections,
+    are_views,
     get_address,
     in_float32,
 )
@@ -19,12 +19,12 @@ from seqloom.tensor._families._numpy_functions import promote_arrays
 from seqloom.tensor._families._rule import (
     ALL_RESULTS,
     Call,
-    GradRule,
     Parts,
+    Rule,
     Shape,
     ShapeRule,
     Spec,
-    add_grad_rule,
+    add_grad,
     add_shape_rule,
     find_dtype,
     make_dummy,
@@ -83,7 +83,7 @@ def spaced(
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {}
+GRAD_RULES: dict[str, Rule] = {}
 
 
 def _save_shapes(args: Args, _out: Array, _needs: Needs, options: Options) -> Saved:
@@ -91,7 +91,7 @@ def _save_shapes(args: Args, _out: Array, _needs: Needs, options: Options) -> Sa
     return [tuple(arg.shape) for arg in args], options.get("axis", 0)
 
 
-@add_grad_rule(GRAD_RULES, "concat", save=_save_shapes, of_sequence=True)
+@add_grad(GRAD_RULES, "concat", save=_save_shapes, of_sequence=True)
 def _grad_concat(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     shapes, axis = saved
     flat, start = axis is None, 0
@@ -110,7 +110,7 @@ def _slice_axis(b: Functions, grad: Array, axis: int, which: Any) -> Array:
     return b.index(grad, (slice(None),) * axis + (which,))
 
 
-@add_grad_rule(GRAD_RULES, "stack", save=_save_shapes, of_sequence=True)
+@add_grad(GRAD_RULES, "stack", save=_save_shapes, of_sequence=True)
 def _grad_stack(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     shapes, axis = saved
     axis = (axis or 0) % (len(shapes[0]) + 1)
@@ -125,7 +125,7 @@ def _save_for_unstack(args: Args, _out: Array, _needs: Needs, options: Options) 
     return tuple(args[0].shape), args[0].dtype, options.get("axis", 0)
 
 
-@add_grad_rule(GRAD_RULES, "unstack", save=_save_for_unstack, tracked=ALL_RESULTS)
+@add_grad(GRAD_RULES, "unstack", save=_save_for_unstack, tracked=ALL_RESULTS)
 def _grad_unstack(b: Functions, saved: Any, grads: Any, _needs: Needs) -> Parts:
     shape, dtype, axis = saved
     axis %= len(shape)
@@ -134,7 +134,7 @@ def _grad_unstack(b: Functions, saved: Any, grads: Any, _needs: Needs) -> Parts:
     return (b.stack(pieces, axis=axis),)
 
 
-@add_grad_rule(GRAD_RULES, "repeat", save=keep.save_shape_and_options)
+@add_grad(GRAD_RULES, "repeat", save=keep.save_shape_options)
 def _grad_repeat(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (repeats,), options = saved
     axis = options.get("axis")
@@ -150,7 +150,7 @@ def _grad_repeat(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Pa
     return (b.reshape(back, shape) if flat else back,)
 
 
-@add_grad_rule(GRAD_RULES, "tile", save=keep.save_shape_and_options)
+@add_grad(GRAD_RULES, "tile", save=keep.save_shape_options)
 def _grad_tile(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (times,), _ = saved
     ndim = max(len(shape), len(times))
@@ -161,7 +161,7 @@ def _grad_tile(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Part
     return (b.reshape(total, shape),)
 
 
-@add_grad_rule(GRAD_RULES, "pad", save=keep.save_other_inputs)
+@add_grad(GRAD_RULES, "pad", save=keep.save_rest)
 def _grad_pad(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
     (widths,) = saved
     sizes = zip(widths, grad.shape, strict=True)
@@ -274,7 +274,7 @@ def numpy_stack(
 ) -> Floats:
     """Return arrays joined along a new axis; a view if one array contains all of them."""
     first = arrays[0]
-    if out is not None or not are_sections(*arrays):
+    if out is not None or not are_views(*arrays):
         return np.stack(promote_arrays(arrays), axis=axis, out=out)
     step = get_address(arrays[1]) - get_address(first)
     shape, strides = (len(arrays), *first.shape), (step, *first.strides)

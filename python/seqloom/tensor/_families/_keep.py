@@ -78,9 +78,7 @@ def save_input_spec(args: Args, _out: Array, _needs: Needs, _options: Options) -
     return args[0].shape, args[0].dtype
 
 
-def save_input_and_options(
-    args: Args, _out: Array, _needs: Needs, options: Options
-) -> OneArray:
+def save_with_options(args: Args, _out: Array, _needs: Needs, options: Options) -> OneArray:
     """Save the first input and the options."""
     return args[0], options
 
@@ -110,19 +108,17 @@ def save_shape(args: Args, _out: Array, _needs: Needs, _options: Options) -> Sha
     return tuple(args[0].shape)
 
 
-def save_shape_and_options(
-    args: Args, _out: Array, _needs: Needs, options: Options
-) -> OfShape:
+def save_shape_options(args: Args, _out: Array, _needs: Needs, options: Options) -> OfShape:
     """Save the shape of the first input, the other arguments and the options."""
     return tuple(args[0].shape), args[1:], options
 
 
-def save_other_inputs(args: Args, _out: Array, _needs: Needs, _options: Options) -> Args:
+def save_rest(args: Args, _out: Array, _needs: Needs, _options: Options) -> Args:
     """Save all arguments except the first, such as a key and a rate, or indices."""
     return args[1:]
 
 
-def save_other_inputs_and_options(
+def save_rest_and_options(
     args: Args, _out: Array, _needs: Needs, options: Options
 ) -> tuple[Args, Options]:
     """Save all arguments except the first, and the options."""

@@ -21,13 +21,7 @@ from seqloom.tensor._families._numpy_arrays import (
     to_contiguous,
     write_outs,
 )
-from seqloom.tensor._families._rule import (
-    GradRule,
-    Parts,
-    ShapeRule,
-    add_grad_rule,
-    infer_same_spec,
-)
+from seqloom.tensor._families._rule import Parts, Rule, ShapeRule, add_grad, infer_same_spec
 
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
@@ -187,22 +181,22 @@ def _compute_channel_mean(b: Functions, x: Array, mask: Array | None) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {}
+GRAD_RULES: dict[str, Rule] = {}
 
 
-@add_grad_rule(GRAD_RULES, "layer_norm", save=keep.save_statistics)
+@add_grad(GRAD_RULES, "layer_norm", save=keep.save_statistics)
 def _grad_layer_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
     (x, weight, *_), (mean, rstd), _ = saved
     return b.layer_norm_grad(grad, x, weight, mean, rstd)
 
 
-@add_grad_rule(GRAD_RULES, "rms_norm", save=keep.save_statistics)
+@add_grad(GRAD_RULES, "rms_norm", save=keep.save_statistics)
 def _grad_rms_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
     (x, weight), (rstd,), _ = saved
     return b.rms_norm_grad(grad, x, weight, rstd)
 
 
-@add_grad_rule(GRAD_RULES, "batch_norm", save=keep.save_statistics)
+@add_grad(GRAD_RULES, "batch_norm", save=keep.save_statistics)
 def _grad_batch_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
     (x, weight, _bias, *mask), (mean, variance), options = saved
     mask = mask[0] if mask else None
@@ -216,7 +210,7 @@ def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> A
     return *kept, mask[0] if mask else None
 
 
-@add_grad_rule(GRAD_RULES, "scale_shift", save=_save_factors)
+@add_grad(GRAD_RULES, "scale_shift", save=_save_factors)
 def _grad_scale_shift(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     x, scale, mask = saved
     if mask is not None:

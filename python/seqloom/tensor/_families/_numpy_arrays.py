@@ -238,7 +238,7 @@ def split_heads(made: Floats, heads: int) -> tuple[Floats, Floats, Floats]:
     return parts[..., 0, :, :], parts[..., 1, :, :], parts[..., 2, :, :]
 
 
-def are_sections(*arrays: Floats) -> bool:
+def are_views(*arrays: Floats) -> bool:
     """Return whether the arrays are evenly spaced sections of one array."""
     first, *others = arrays
     if not others or first.base is None or first.size == 0:

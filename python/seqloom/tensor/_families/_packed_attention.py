@@ -30,7 +30,7 @@ from seqloom.tensor._families._numpy_arrays import (
     to_contiguous,
     write_outs,
 )
-from seqloom.tensor._families._rule import GradRule, Parts, add_grad_rule
+from seqloom.tensor._families._rule import Parts, Rule, add_grad
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -209,10 +209,10 @@ def _compute_lengths(b: Functions, cu_seqlens: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {}
+GRAD_RULES: dict[str, Rule] = {}
 
 
-@add_grad_rule(
+@add_grad(
     GRAD_RULES,
     "attention_varlen",
     save=lambda args, out, _, options: ((*args, *out), options),
@@ -281,18 +281,14 @@ def numpy_attention_varlen_grad(
 ) -> Triple:
     """Return the gradients of ``attention_varlen`` with respect to q, k and v."""
     bounds = _check_bounds(cu_seqlens, max_seqlen)
-    made = (
-        allocate(q.shape, q.dtype),
-        allocate(k.shape, q.dtype),
-        allocate(v.shape, q.dtype),
-    )
+    new = allocate(q.shape, q.dtype), allocate(k.shape, q.dtype), allocate(v.shape, q.dtype)
     arrays: Any = [to_unit_stride(_move_heads_first(array)) for array in (grad, q, k, v)]
     result = to_unit_stride(_move_heads_first(output)), to_contiguous(lse)
     rule = find_score_factor(q, scale), causal, None
-    into: Any = [_move_heads_first(array) for array in made]
+    into: Any = [_move_heads_first(array) for array in new]
     kernel: Any = _native.attention_grad
     kernel(*arrays, None, bounds, *result, *rule, *into, b.threads)
-    return write_outs(made, out)
+    return write_outs(new, out)
 
 
 def _check_bounds(cu_seqlens: NDArray[np.generic], longest: int) -> list[int]:

@@ -19,8 +19,8 @@ from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, allocate, in_float32, write_out
 from seqloom.tensor._families._rule import (
     Call,
-    GradRule,
     Parts,
+    Rule,
     ShapeRule,
     Spec,
     add_shape_rule,
@@ -180,23 +180,23 @@ def _grad_max_pool_grad(b: Functions, saved: Any, grad: Array, _needs: Needs) ->
     return (b.reshape(b.take_along_axis(rows, flat, axis=-1), shape),)
 
 
-def _pool_rules(maximum: str, mean: str) -> dict[str, GradRule]:
+def _pool_rules(maximum: str, mean: str) -> dict[str, Rule]:
     """Return the rules of max and mean pooling along the given number of axes."""
     return {
-        maximum: GradRule(
+        maximum: Rule(
             lambda args, out, _, __: (out[1], tuple(args[0].shape)),
             lambda b, saved, grad, _: (getattr(b, f"{maximum}_grad")(grad, *saved),),
         ),
-        f"{maximum}_grad": GradRule(keep.save_other_inputs, _grad_max_pool_grad),
-        mean: GradRule(
-            keep.save_shape_and_options,
+        f"{maximum}_grad": Rule(keep.save_rest, _grad_max_pool_grad),
+        mean: Rule(
+            keep.save_shape_options,
             lambda b, saved, grad, _: (
                 getattr(b, f"{mean}_grad")(grad, saved[0], **saved[2]),
             ),
         ),
         # The gradient of mean pooling is linear too.
-        f"{mean}_grad": GradRule(
-            keep.save_other_inputs_and_options,
+        f"{mean}_grad": Rule(
+            keep.save_rest_and_options,
             lambda b, saved, grad, _: (getattr(b, mean)(grad, **saved[1]),),
         ),
     }

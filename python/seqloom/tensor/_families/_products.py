@@ -17,12 +17,12 @@ from seqloom.tensor._families._numpy_arrays import Floats, allocate, in_float32,
 from seqloom.tensor._families._numpy_functions import promote_arrays
 from seqloom.tensor._families._rule import (
     Call,
-    GradRule,
     Parts,
+    Rule,
     Shape,
     ShapeRule,
     Spec,
-    add_grad_rule,
+    add_grad,
     add_shape_rule,
     find_dtype,
     fit_grad,
@@ -84,7 +84,7 @@ def vecdot(b: Functions, x: Array, y: Array, *, axis: int = -1) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {}
+GRAD_RULES: dict[str, Rule] = {}
 
 
 def _save_factors(args: Args, out: Array, needs: Needs, options: Options) -> Any:
@@ -99,7 +99,7 @@ def _save_factors(args: Args, out: Array, needs: Needs, options: Options) -> Any
     )
 
 
-@add_grad_rule(GRAD_RULES, "matmul", save=_save_factors)
+@add_grad(GRAD_RULES, "matmul", save=_save_factors)
 def _grad_matmul(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     left, right, (left_shape, left_dtype), (right_shape, right_dtype), _ = saved
     left, right, grad = _add_unit_axes(b, (left, right, grad), left_shape, right_shape)
@@ -134,7 +134,7 @@ def _save_linear(args: Args, _out: Array, needs: Needs, _options: Options) -> An
     return *kept, tuple(x.shape)
 
 
-@add_grad_rule(GRAD_RULES, "linear", save=_save_linear)
+@add_grad(GRAD_RULES, "linear", save=_save_linear)
 def _grad_linear(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     x, weight, shape = saved
     count = math.prod(shape[:-1])
@@ -149,7 +149,7 @@ def _grad_linear(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     return by_x, by_weight, by_bias
 
 
-@add_grad_rule(GRAD_RULES, "tensordot", save=_save_factors)
+@add_grad(GRAD_RULES, "tensordot", save=_save_factors)
 def _grad_tensordot(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     left, right, *likes, options = saved
     sizes = [len(shape) for shape, _ in likes]

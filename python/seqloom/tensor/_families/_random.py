@@ -33,7 +33,7 @@ from seqloom.tensor._families._numpy_arrays import (
     run_kernel,
     write_out,
 )
-from seqloom.tensor._families._rule import GradRule, ShapeRule, infer_same_spec
+from seqloom.tensor._families._rule import Rule, ShapeRule, infer_same_spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -162,11 +162,9 @@ def _to_normal(b: Functions, u: Array, dtype: Any) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {
+GRAD_RULES: dict[str, Rule] = {
     # The gradient uses the same dropout mask, which the key determines.
-    "dropout": GradRule(
-        keep.save_other_inputs, lambda b, saved, grad, _: (b.dropout(grad, *saved),)
-    )
+    "dropout": Rule(keep.save_rest, lambda b, saved, grad, _: (b.dropout(grad, *saved),))
 }
 
 

@@ -20,14 +20,7 @@ from seqloom.tensor._families._recurrent_grad import (
     swap_batch_and_time,
     to_bool_mask,
 )
-from seqloom.tensor._families._rule import (
-    Call,
-    GradRule,
-    Parts,
-    ShapeRule,
-    Spec,
-    require_match,
-)
+from seqloom.tensor._families._rule import Call, Parts, Rule, ShapeRule, Spec, require_match
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -159,7 +152,7 @@ def _select_state(b: Functions, seen: list[Array], new: Array, old: Array) -> Ar
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _make_rule(name: str, firsts: int) -> GradRule:
+def _make_rule(name: str, firsts: int) -> Rule:
     """Return the gradient rule of a recurrent layer with `firsts` initial states."""
 
     def save_values(args: Args, out: Array, _needs: Needs, options: Options) -> Saved:
@@ -180,7 +173,7 @@ def _make_rule(name: str, firsts: int) -> GradRule:
         )
         return [parts[0], *by_firsts, *parts[1:], None]
 
-    return GradRule(save_values, backward, tracked=1 + firsts)
+    return Rule(save_values, backward, tracked=1 + firsts)
 
 
 def _input_gradients(
@@ -227,10 +220,7 @@ def _weight_gradient(b: Functions, by_gates: Array, x: Array) -> Array:
     return b.matmul(b.matrix_transpose(flat), x)
 
 
-GRAD_RULES: dict[str, GradRule] = {
-    "gru": _make_rule("gru", 1),
-    "lstm": _make_rule("lstm", 2),
-}
+GRAD_RULES: dict[str, Rule] = {"gru": _make_rule("gru", 1), "lstm": _make_rule("lstm", 2)}
 
 
 # Shape rules ---------------------------------------------------------------------------

@@ -14,11 +14,11 @@ from seqloom.tensor._families._numpy_arrays import Floats, in_float32, is_half
 from seqloom.tensor._families._numpy_functions import to_floats, wrap_mean, wrap_sum
 from seqloom.tensor._families._rule import (
     Call,
-    GradRule,
     Parts,
+    Rule,
     ShapeRule,
     Spec,
-    add_grad_rule,
+    add_grad,
     add_shape_rule,
     broadcast_reduced,
     find_dtype,
@@ -132,7 +132,7 @@ def _find_product_dtype(b: Functions, x: Array) -> Any:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {}
+GRAD_RULES: dict[str, Rule] = {}
 
 
 def _save_spec(args: Args, _out: Array, _needs: Needs, options: Options) -> Saved:
@@ -140,14 +140,14 @@ def _save_spec(args: Args, _out: Array, _needs: Needs, options: Options) -> Save
     return tuple(args[0].shape), args[0].dtype, options
 
 
-@add_grad_rule(GRAD_RULES, "sum", save=_save_spec)
+@add_grad(GRAD_RULES, "sum", save=_save_spec)
 def _grad_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, dtype, options = saved
     grad = grad if grad.dtype == dtype else b.astype(grad, dtype)
     return (broadcast_reduced(b, grad, shape, options),)
 
 
-@add_grad_rule(GRAD_RULES, "mean", save=_save_spec)
+@add_grad(GRAD_RULES, "mean", save=_save_spec)
 def _grad_mean(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     return (
@@ -163,7 +163,7 @@ def _count_reduced(shape: tuple[int, ...], options: Options) -> int:
     return max(math.prod(shape[axis] for axis in axes), 1)
 
 
-@add_grad_rule(GRAD_RULES, "var", save=keep.save_input_and_options)
+@add_grad(GRAD_RULES, "var", save=keep.save_with_options)
 def _grad_var(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
@@ -176,7 +176,7 @@ def _grad_var(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Part
     return (b.multiply(distance, share),)
 
 
-@add_grad_rule(GRAD_RULES, "std", save=keep.save_all)
+@add_grad(GRAD_RULES, "std", save=keep.save_all)
 def _grad_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     """Return the gradient of the standard deviation, 0 where all values are equal."""
     (x,), out, options = saved
@@ -190,7 +190,7 @@ def _grad_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Pa
     return (b.multiply(distance, share),)
 
 
-@add_grad_rule(GRAD_RULES, "max", "min", save=keep.save_all)
+@add_grad(GRAD_RULES, "max", "min", save=keep.save_all)
 def _grad_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     """Pass the gradient to the maximum or minimum; equal values each get a fraction."""
     (x,), out, options = saved
@@ -201,7 +201,7 @@ def _grad_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -
     return (b.multiply(best, share),)
 
 
-@add_grad_rule(GRAD_RULES, "prod", save=keep.save_input_and_options)
+@add_grad(GRAD_RULES, "prod", save=keep.save_with_options)
 def _grad_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     """Return the gradient: the product of all other elements, without division."""
     x, options = saved
@@ -237,7 +237,7 @@ def _shift_right(b: Functions, rows: Array, positions: int) -> Array:
     return b.concat([b.ones(shape, dtype=rows.dtype), kept], axis=-1)
 
 
-@add_grad_rule(GRAD_RULES, "cumulative_sum", save=_save_spec)
+@add_grad(GRAD_RULES, "cumulative_sum", save=_save_spec)
 def _grad_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     axis = options.get("axis")
@@ -248,7 +248,7 @@ def _grad_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs)
     return (b.flip(b.cumulative_sum(b.flip(grad, axis=axis), axis=axis), axis=axis),)
 
 
-@add_grad_rule(GRAD_RULES, "logcumsumexp", save=keep.save_all)
+@add_grad(GRAD_RULES, "logcumsumexp", save=keep.save_all)
 def _grad_logcumsumexp(
     b: Functions, saved: Everything, grad: Array, _needs: Needs
 ) -> Parts:

@@ -1,6 +1,6 @@
 """Rules of operations: gradients, and shapes and dtypes without computation.
 
-A `GradRule` describes the gradient of one operation. The function `save` selects the
+A `Rule` describes the gradient of one operation. The function `save` selects the
 arrays, shapes and numbers that the operation keeps for its gradient. The function
 `backward` computes the gradients of the inputs from the gradient of the output.
 `backward` uses only functions of the inner backend, so it works on every backend and can
@@ -77,7 +77,7 @@ ALL_RESULTS = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class GradRule:
+class Rule:
     """The gradient rule of one operation.
 
     Attributes:
@@ -100,8 +100,8 @@ class GradRule:
     name: str = ""
 
 
-def add_grad_rule(
-    rules: dict[str, GradRule],
+def add_grad(
+    rules: dict[str, Rule],
     *names: str,
     save: Save[_S],
     of_sequence: bool = False,
@@ -110,26 +110,24 @@ def add_grad_rule(
     """Return a decorator that adds a function to `rules` as `backward` of operations."""
 
     def register(backward: Backward[_S]) -> Backward[_S]:
-        rule = GradRule(save, backward, of_sequence, tracked)
+        rule = Rule(save, backward, of_sequence, tracked)
         rules.update(dict.fromkeys(names, rule))
         return backward
 
     return register
 
 
-def rule_from_output(slope: Callable[[Functions, Array, Array], Array]) -> GradRule:
+def rule_from_output(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
     """Return the rule of a unary function whose gradient needs only its output."""
-    return GradRule(keep.save_output, lambda b, out, grad, _: (slope(b, grad, out),))
+    return Rule(keep.save_output, lambda b, out, grad, _: (slope(b, grad, out),))
 
 
-def rule_from_input(slope: Callable[[Functions, Array, Array], Array]) -> GradRule:
+def rule_from_input(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
     """Return the rule of a unary function whose gradient needs only its input."""
-    return GradRule(keep.save_input, lambda b, x, grad, _: (slope(b, grad, x),))
+    return Rule(keep.save_input, lambda b, x, grad, _: (slope(b, grad, x),))
 
 
-def make_rank_rules(
-    rule: Callable[[str], GradRule], name: str, end: str = ""
-) -> dict[str, GradRule]:
+def rank_rules(rule: Callable[[str], Rule], name: str, end: str = "") -> dict[str, Rule]:
     """Return the rules of an operation for one and for two axes."""
     return {f"{name}{rank}d{end}": rule(f"{name}{rank}d") for rank in (1, 2)}
 
@@ -302,7 +300,7 @@ def _dtype_key(arg: object) -> object:
 # Shape rules that several families use.
 
 
-def infer_elementwise(call: Call) -> Spec:
+def infer_broadcast(call: Call) -> Spec:
     """Return the shape to which all arguments broadcast."""
     shapes = [arg.shape for arg in call.args if hasattr(arg, "shape")]
     return broadcast_shapes(*shapes), find_dtype(call)

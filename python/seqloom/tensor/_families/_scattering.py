@@ -19,11 +19,11 @@ from seqloom.tensor._families._indexing import expand_key, is_basic, shape_index
 from seqloom.tensor._families._numpy_arrays import Floats, allocate, in_float32
 from seqloom.tensor._families._rule import (
     Call,
-    GradRule,
     Parts,
+    Rule,
     ShapeRule,
     Spec,
-    add_grad_rule,
+    add_grad,
     add_shape_rule,
     fit_grad,
     infer_same_spec,
@@ -91,7 +91,7 @@ def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -
             positions = _list_axis_positions(part, shape[axis])
             if isinstance(part, int):
                 values = b.expand_dims(values, axis=axis)
-            values = _spread_values(b, values, axis, positions, shape[axis])
+            values = _spread(b, values, axis, positions, shape[axis])
             axis += 1
         return values
     size = math.prod(shape)
@@ -140,9 +140,7 @@ def _broadcast_to_key(b: Functions, x: Array, key: Any, values: Any) -> tuple[Ar
     return b.broadcast_to(_to_same_dtype(b, x, values), ones.shape), ones
 
 
-def _spread_values(
-    b: Functions, values: Array, axis: int, positions: range, length: int
-) -> Array:
+def _spread(b: Functions, values: Array, axis: int, positions: range, length: int) -> Array:
     """Move the values of an axis to a range of positions of a longer axis."""
     if positions == range(length):
         return values
@@ -161,9 +159,9 @@ def _list_axis_positions(part: Any, length: int) -> range:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {
-    "scatter_index": GradRule(
-        keep.save_other_inputs, lambda b, saved, grad, _: (b.index(grad, saved[0]),)
+GRAD_RULES: dict[str, Rule] = {
+    "scatter_index": Rule(
+        keep.save_rest, lambda b, saved, grad, _: (b.index(grad, saved[0]),)
     )
 }
 
@@ -173,7 +171,7 @@ def _save_indices(args: Args, _out: Array, needs: Needs, options: Options) -> Sa
     return args[1], keep.get_spec(args[2]) if needs[2] else None, options
 
 
-@add_grad_rule(GRAD_RULES, "scatter_add", save=_save_indices)
+@add_grad(GRAD_RULES, "scatter_add", save=_save_indices)
 def _grad_scatter_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     positions, like, options = saved
     axis = options["axis"] % len(grad.shape)
@@ -190,7 +188,7 @@ def _gather_values(b: Functions, grad: Array, positions: Array, axis: int) -> Ar
     return b.take_along_axis(b.index(grad, reach), positions, axis=axis)
 
 
-@add_grad_rule(GRAD_RULES, "put_along_axis", save=_save_indices)
+@add_grad(GRAD_RULES, "put_along_axis", save=_save_indices)
 def _grad_put_along_axis(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     positions, like, options = saved
     by_x = by_values = None
@@ -202,7 +200,7 @@ def _grad_put_along_axis(b: Functions, saved: Saved, grad: Array, needs: Needs) 
     return by_x, None, by_values
 
 
-@add_grad_rule(GRAD_RULES, "slice_update", save=_save_indices)
+@add_grad(GRAD_RULES, "slice_update", save=_save_indices)
 def _grad_slice_update(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     key, like, _ = saved
     by_x = by_values = None
@@ -213,7 +211,7 @@ def _grad_slice_update(b: Functions, saved: Saved, grad: Array, needs: Needs) ->
     return by_x, None, by_values
 
 
-@add_grad_rule(GRAD_RULES, "slice_add", save=_save_indices)
+@add_grad(GRAD_RULES, "slice_add", save=_save_indices)
 def _grad_slice_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     key, like, _ = saved
     by_values = fit_grad(b, b.index(grad, key), like) if like else None

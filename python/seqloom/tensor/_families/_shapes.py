@@ -13,11 +13,11 @@ from seqloom.tensor._elements import broadcast_shapes
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._rule import (
     Call,
-    GradRule,
     Parts,
+    Rule,
     ShapeRule,
     Spec,
-    add_grad_rule,
+    add_grad,
     add_shape_rule,
     find_dtype,
     make_dummy,
@@ -159,33 +159,32 @@ def _count_runs(b: Functions, firsts: Array, row: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {
-    "matrix_transpose": GradRule(
+GRAD_RULES: dict[str, Rule] = {
+    "matrix_transpose": Rule(
         keep.save_nothing, lambda b, _, grad, __: (b.matrix_transpose(grad),)
     ),
-    "broadcast_to": GradRule(
+    "broadcast_to": Rule(
         keep.save_shape, lambda b, shape, grad, _: (unbroadcast(b, grad, shape),)
     ),
-    "flip": GradRule(
-        keep.save_other_inputs_and_options,
-        lambda b, saved, grad, _: (b.flip(grad, **saved[1]),),
+    "flip": Rule(
+        keep.save_rest_and_options, lambda b, saved, grad, _: (b.flip(grad, **saved[1]),)
     ),
 }
 
 
-@add_grad_rule(GRAD_RULES, "reshape", "expand_dims", "squeeze", save=keep.save_shape)
+@add_grad(GRAD_RULES, "reshape", "expand_dims", "squeeze", save=keep.save_shape)
 def _grad_reshape(b: Functions, shape: Shape, grad: Array, _needs: Needs) -> Parts:
     return (b.reshape(grad, shape),)
 
 
-@add_grad_rule(GRAD_RULES, "permute_dims", save=keep.save_other_inputs)
+@add_grad(GRAD_RULES, "permute_dims", save=keep.save_rest)
 def _grad_permute_dims(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
     (axes,) = saved
     back = sorted(range(len(axes)), key=lambda position: axes[position] % len(axes))
     return (b.permute_dims(grad, tuple(back)),)
 
 
-@add_grad_rule(GRAD_RULES, "roll", save=keep.save_other_inputs_and_options)
+@add_grad(GRAD_RULES, "roll", save=keep.save_rest_and_options)
 def _grad_roll(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     (shift,), options = saved
     back = (
@@ -196,7 +195,7 @@ def _grad_roll(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     return (b.roll(grad, back, **options),)
 
 
-@add_grad_rule(GRAD_RULES, "sort", save=keep.save_input_and_options)
+@add_grad(GRAD_RULES, "sort", save=keep.save_with_options)
 def _grad_sort(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
     axis = to_axis_tuple(options.get("axis", -1), len(x.shape))[0]
@@ -209,7 +208,7 @@ def _save_topk(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
     return out[1], tuple(args[0].shape), options.get("axis", -1)
 
 
-@add_grad_rule(GRAD_RULES, "topk", save=_save_topk)
+@add_grad(GRAD_RULES, "topk", save=_save_topk)
 def _grad_topk(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     positions, shape, axis = saved
     zeros = b.zeros(shape, dtype=grad.dtype)

@@ -18,14 +18,14 @@ from seqloom.tensor._operations import OPERATIONS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.tensor._families._rule import GradRule
+    from seqloom.tensor._families._rule import Rule
 
 
 FAMILY_MODULES = {
     line.family: import_module(f"seqloom.tensor._families._{line.family}")
     for line in OPERATIONS.values()
 }
-GRAD_RULES: dict[str, GradRule] = {
+GRAD_RULES: dict[str, Rule] = {
     name: replace(FAMILY_MODULES[line.family].GRAD_RULES[name], name=name)
     for name, line in OPERATIONS.items()
     if line.has_rule

@@ -24,7 +24,7 @@ from seqloom.tensor._families._numpy_arrays import (
 )
 from seqloom.tensor._families._rule import (
     Call,
-    GradRule,
+    Rule,
     ShapeRule,
     Spec,
     add_shape_rule,
@@ -65,9 +65,7 @@ def adamw(
 ) -> tuple[Arrays, Arrays, Arrays]:
     """Return an AdamW update (Loshchilov and Hutter 2019); the first `step` is 1."""
     given = zip(params, grads, first, second, decays, strict=True)
-    moved = [
-        _update_param(b, *each, lr=lr, step=step, betas=betas, eps=eps) for each in given
-    ]
+    moved = [_adamw_one(b, *each, lr=lr, step=step, betas=betas, eps=eps) for each in given]
     one, two, three = ([row[i] for row in moved] for i in range(3))
     return one, two, three
 
@@ -114,7 +112,7 @@ def _update_average(b: Functions, old: Array, new: Array, share: float) -> Array
     return b.add(b.multiply(old, share), b.multiply(new, 1.0 - share))
 
 
-def _update_param(
+def _adamw_one(
     b: Functions, *given: Any, lr: Rate, step: Rate, betas: tuple[float, float], eps: float
 ) -> tuple[Array, Array, Array]:
     """Return the AdamW update of one parameter: its moments, and the parameter itself."""
@@ -171,7 +169,7 @@ def cross_entropy(
     if weights is not None:
         losses = b.multiply(losses, b.take(weights, labels, axis=0))
     plain = b.stop_gradient(logits)
-    return losses, _grad_logits(b, plain, labels, weights)
+    return losses, _logit_grad(b, plain, labels, weights)
 
 
 def cross_entropy_grad(
@@ -184,13 +182,11 @@ def cross_entropy_grad(
 ) -> Array:
     """Return the gradient of ``cross_entropy`` with respect to the logits."""
     del fused  # The fused kernel cannot be differentiated.
-    slope = _grad_logits(b, logits, labels, weights)
+    slope = _logit_grad(b, logits, labels, weights)
     return b.multiply(slope, b.expand_dims(grad, axis=-1))
 
 
-def _grad_logits(
-    b: Functions, logits: Array, labels: Array, weights: Array | None
-) -> Array:
+def _logit_grad(b: Functions, logits: Array, labels: Array, weights: Array | None) -> Array:
     """Return ``softmax - one_hot``, times the weight of the label."""
     hot = b.one_hot(labels, logits.shape[-1], dtype=b.dtype(logits))
     slope = b.subtract(b.softmax(logits), hot)
@@ -208,8 +204,8 @@ def _save_loss(args: Args, out: Array, _needs: Needs, _options: Options) -> Any:
     return logits, labels, weights[0] if weights else None, out[1]
 
 
-GRAD_RULES: dict[str, GradRule] = {
-    "cross_entropy": GradRule(
+GRAD_RULES: dict[str, Rule] = {
+    "cross_entropy": Rule(
         _save_loss, lambda b, saved, grad, _: (b.cross_entropy_grad(grad, *saved),)
     )
 }

@@ -10,11 +10,11 @@ import numpy as np
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_functions import to_floats, wrap_unary
 from seqloom.tensor._families._rule import (
-    GradRule,
     Parts,
+    Rule,
     ShapeRule,
-    add_grad_rule,
-    infer_elementwise,
+    add_grad,
+    infer_broadcast,
     rule_from_input,
     rule_from_output,
 )
@@ -173,7 +173,7 @@ def _sqrt_one_minus_square(b: Functions, x: Array) -> Array:
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {}
+GRAD_RULES: dict[str, Rule] = {}
 
 
 def zero_gradient(b: Functions, saved: Any, _grad: Array, _needs: Needs) -> Parts:
@@ -187,12 +187,12 @@ def _asin_gradient(b: Functions, grad: Array, x: Array) -> Array:
     return b.multiply(grad, b.rsqrt(left))
 
 
-def _make_log_rule(base: float) -> GradRule:
+def _make_log_rule(base: float) -> Rule:
     """Return the rule of the logarithm to another base."""
     return rule_from_input(lambda b, grad, x: b.divide(grad, b.multiply(x, math.log(base))))
 
 
-@add_grad_rule(GRAD_RULES, "imag", save=keep.save_input_spec)
+@add_grad(GRAD_RULES, "imag", save=keep.save_input_spec)
 def _grad_imag(b: Functions, saved: ArgSpec, grad: Array, _needs: Needs) -> Parts:
     shape, dtype = saved
     if b.isdtype(dtype, "real floating"):
@@ -200,12 +200,12 @@ def _grad_imag(b: Functions, saved: ArgSpec, grad: Array, _needs: Needs) -> Part
     return (b.multiply(b.astype(grad, dtype), b.asarray(1j, dtype=dtype)),)
 
 
-_ZERO_RULE = GradRule(keep.save_input_spec, zero_gradient)
+_ZERO_RULE = Rule(keep.save_input_spec, zero_gradient)
 
 
 GRAD_RULES.update(
     {
-        "negative": GradRule(keep.save_nothing, lambda b, _, grad, __: (b.negative(grad),)),
+        "negative": Rule(keep.save_nothing, lambda b, _, grad, __: (b.negative(grad),)),
         "abs": rule_from_input(lambda b, grad, x: b.multiply(grad, b.sign(x))),
         "exp": rule_from_output(lambda b, grad, out: b.multiply(grad, out)),
         # An output close to -1 has lost digits, so the rule uses the input.
@@ -245,8 +245,8 @@ GRAD_RULES.update(
         "atanh": rule_from_input(
             lambda b, grad, x: b.divide(grad, b.multiply(b.subtract(1.0, x), b.add(x, 1.0)))
         ),
-        "conj": GradRule(keep.save_nothing, lambda b, _, grad, __: (b.conj(grad),)),
-        "real": GradRule(
+        "conj": Rule(keep.save_nothing, lambda b, _, grad, __: (b.conj(grad),)),
+        "real": Rule(
             keep.save_input_spec, lambda b, saved, grad, _: (b.astype(grad, saved[1]),)
         ),
         "sign": _ZERO_RULE,
@@ -255,7 +255,7 @@ GRAD_RULES.update(
         "round": _ZERO_RULE,
         "trunc": _ZERO_RULE,
         # Results of stop_gradient are not tracked.
-        "stop_gradient": GradRule(keep.save_nothing, zero_gradient, tracked=0),
+        "stop_gradient": Rule(keep.save_nothing, zero_gradient, tracked=0),
     }
 )
 
@@ -263,7 +263,7 @@ GRAD_RULES.update(
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPE_RULES: dict[str, ShapeRule] = dict.fromkeys(list_family("unary"), infer_elementwise)
+SHAPE_RULES: dict[str, ShapeRule] = dict.fromkeys(list_family("unary"), infer_broadcast)
 
 
 # NumPy versions ------------------------------------------------------------------------
@@ -277,5 +277,5 @@ def numpy_reciprocal(x: Floats, out: Floats | None = None) -> Floats:
 
 # NumPy functions that need no wrapper.
 LIBRARY_FUNCTIONS = {
-    it: wrap_unary(it) for it in list_family("unary", "numpy") - {"reciprocal"}
+    n: wrap_unary(n) for n in list_family("unary", "numpy") - {"reciprocal"}
 }

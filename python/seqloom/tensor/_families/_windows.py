@@ -8,7 +8,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._rule import GradRule, Parts, add_grad_rule, add_shape_rule
+from seqloom.tensor._families._rule import Parts, Rule, add_grad, add_shape_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -214,16 +214,16 @@ def fold(
 # Gradient rules ------------------------------------------------------------------------
 
 
-GRAD_RULES: dict[str, GradRule] = {}
+GRAD_RULES: dict[str, Rule] = {}
 
 
-@add_grad_rule(GRAD_RULES, "unfold", save=keep.save_shape_and_options)
+@add_grad(GRAD_RULES, "unfold", save=keep.save_shape_options)
 def _grad_unfold(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     return (b.fold(grad, shape=shape[2:], **options),)
 
 
-@add_grad_rule(GRAD_RULES, "fold", save=keep.save_other_inputs_and_options)
+@add_grad(GRAD_RULES, "fold", save=keep.save_rest_and_options)
 def _grad_fold(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     _, options = saved
     return (b.unfold(grad, **{key: options[key] for key in options if key != "shape"}),)
