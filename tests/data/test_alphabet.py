@@ -31,7 +31,7 @@ def test_the_alphabet_is_guessed_from_the_residues(fasta, letters, alphabet):
 
 
 @pytest.mark.parametrize("letters", ["ACGT", "ACGTN" * 199, "MKRTGVSD"])
-def test_an_ambiguous_alphabet_is_an_error_that_names_the_option(fasta, letters):
+def test_sequences_of_an_ambiguous_alphabet_need_the_option_alphabet(fasta, letters):
     with pytest.raises(
         ArgumentError, match=r"a\.fa: DNA and protein both .*--alphabet dna"
     ):
@@ -69,14 +69,14 @@ def test_an_invalid_character_among_bases_is_an_error_with_its_position(path, le
     assert (error.line, error.byte, error.character) == (line, byte, letter)
 
 
-def test_the_alphabet_error_counts_the_valid_residues(path):
+def test_the_alphabet_error_reports_the_number_of_valid_residues(path):
     write_with(path, "J")
     said = r"record 27 \(r27\), .* expected dna, like 2,399 of 2,400 .*exceptions: J 1\)"
     with pytest.raises(AlphabetError, match=said):
         guess_alphabet(path)
 
 
-def test_a_t_among_rna_is_an_error(path):
+def test_a_thymine_among_rna_is_an_error(path):
     write_with(path, "T", base="U")
     with pytest.raises(AlphabetError, match=r"found 'T', expected rna, .*--rna-as-dna"):
         guess_alphabet(path)
@@ -84,7 +84,7 @@ def test_a_t_among_rna_is_an_error(path):
 
 @pytest.mark.parametrize("symbols", ["zeros", "keep"])
 @pytest.mark.parametrize("gap", "-.")
-def test_gaps_allowed_by_an_option_do_not_affect_the_guess(path, symbols, gap):
+def test_gaps_do_not_affect_the_guess_of_the_alphabet(path, symbols, gap):
     write_with(path, gap)
     assert guess_alphabet(path, symbols=symbols) == "dna"
 
@@ -118,7 +118,7 @@ def test_dna_masked_with_x_is_not_guessed_as_protein(fasta):
         guess_alphabet(fasta({"a": "ACGT" * 20 + "X" * 900}))
 
 
-def test_an_invalid_character_in_memory_is_an_error_with_its_record():
+def test_an_invalid_character_in_a_list_is_an_error_with_its_record():
     with pytest.raises(AlphabetError, match=r"record 1 \(b\), residue 4: found 'J'"):
         guess_alphabet({"id": ["a", "b"], "sequence": ["ACGT" * 300, "ACGTJACGT"]})
 

@@ -111,7 +111,7 @@ def names_of(call, needed):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CONSTRUCTOR_CALLS)
-def test_wrong_arguments_raise_errors_of_seqloom_only(name):
+def test_arguments_of_wrong_type_raise_only_seqloom_errors(name):
     call, needed, use = CONSTRUCTOR_CALLS[name]
     use = use or (lambda made: made)
     arguments = sorted(names_of(call, needed()) - {"memory", "properties"})
@@ -194,7 +194,7 @@ def test_an_augmentation_that_does_not_return_bytes_is_an_error(given):
 
 
 @pytest.mark.parametrize("given", [None, b"AC", (b"AC", None), (b"AC", b"I")])
-def test_an_augmentation_that_returns_unequal_residues_and_qualities_is_an_error(given):
+def test_an_augmentation_must_return_one_quality_per_residue(given):
     data = SequenceDataset("a.fq", augment=lambda letters, key, quality=None: given)  # noqa: ARG005 - what it is given
     with pytest.raises(ArgumentError, match="augment must return"):
         data[0]

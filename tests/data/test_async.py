@@ -57,7 +57,7 @@ def test_the_async_loader_returns_each_record_exactly_once(files, workers):
     assert found[0].keys() == {"id", "sequence", "file", "ordinal"}
 
 
-def test_a_worker_that_uses_too_much_memory_is_replaced_without_loss(tmp_path):
+def test_a_worker_with_too_much_memory_is_replaced_without_data_loss(tmp_path):
     (tmp_path / "marks").mkdir()
     for number in range(8):
         (tmp_path / f"{number}.fa").write_text(_rows(number, 1))
@@ -75,14 +75,14 @@ def test_a_worker_that_uses_too_much_memory_is_replaced_without_loss(tmp_path):
     assert [item["id"] for item in found] == [f"r{number}" for number in range(8)]
 
 
-def test_worker_init_fn_runs_in_each_worker(files, tmp_path):
+def test_worker_init_fn_runs_in_each_worker_process(files, tmp_path):
     prepare = user.Marks(tmp_path)
     loader = create_async_dataloader(files, list, 2, worker_init_fn=prepare)
     assert len(items_of(loader)) == 2301
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1"]
 
 
-def test_the_collator_runs_in_the_main_process(files):
+def test_the_async_collator_runs_in_the_main_process(files):
     loader = create_async_dataloader(files, user.with_pid, 1, batch_size=500)
     assert {pid for pid, _ in loader} == {os.getpid()}
     loader.close()
@@ -110,14 +110,14 @@ def test_a_collator_with_stream_receives_every_item(files):
     assert sorted(found) == list(range(2301))
 
 
-def test_a_second_epoch_uses_the_same_workers_and_gives_the_same_batches(files):
+def test_a_second_async_epoch_uses_equal_workers_and_batches(files):
     loader = create_async_dataloader(files, list, 2)
     first, second = ([item for batch in loader for item in batch] for _ in range(2))
     loader.close()
     assert first == second
 
 
-def test_a_saved_state_resumes_after_the_last_batch(files):
+def test_an_async_loader_resumes_after_the_last_returned_batch(files):
     whole = list(create_async_dataloader(files, list, 0, batch_size=700))
     source = create_async_dataloader(files, list, 0, batch_size=700)
     next(iter(source))
@@ -126,13 +126,13 @@ def test_a_saved_state_resumes_after_the_last_batch(files):
     assert list(again) == whole[1:]
 
 
-def test_an_invalid_file_raises_in_the_main_process(tmp_path):
+def test_an_error_of_an_async_worker_is_raised_in_the_main_process(tmp_path):
     (tmp_path / "a.fa").write_text("ACGT\n")
     with pytest.raises(FormatError):
         items_of(create_async_dataloader(tmp_path / "a.fa", list, 2))
 
 
-def test_a_file_that_changes_after_it_was_counted_is_an_error(tmp_path):
+def test_a_file_that_changes_after_its_records_were_counted_is_an_error(tmp_path):
     path = tmp_path / "a.fa"
     path.write_text(_rows(0, 50))
     loader = create_async_dataloader(path, list, 1)
@@ -143,7 +143,7 @@ def test_a_file_that_changes_after_it_was_counted_is_an_error(tmp_path):
     loader.close()
 
 
-def test_a_worker_with_a_visible_gpu_raises(monkeypatch):
+def test_a_worker_process_with_a_visible_gpu_is_an_error(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     with pytest.raises(
         WorkerError, match=r"MainProcess \(pid \d+\): CUDA_VISIBLE_DEVICES is '0'"
@@ -182,7 +182,7 @@ def test_pinning_half_of_the_memory_causes_a_warning():
         warn_of_pinned({"x": Pinned()}, 3, memory=4000)
 
 
-def test_a_collator_must_be_callable():
+def test_an_async_collator_must_be_callable():
     with pytest.raises(ArgumentError, match="collate_fn must be a function"):
         create_async_dataloader("a.fa", cast("Any", "list"))
 

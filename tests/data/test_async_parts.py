@@ -58,7 +58,7 @@ def read_in_parts(path):
     st.integers(1, 30),
     st.sampled_from(["\n", "\r\n"]),
 )
-def test_file_parts_of_any_size_contain_each_record_once(
+def test_file_ranges_of_any_size_contain_each_record_once(
     tmp_path_factory, lengths, part, step, end
 ):
     path = write(tmp_path_factory.mktemp("parts") / "a.fa", lengths, 7, end)
@@ -96,7 +96,7 @@ def items_of(loader):
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_records_are_returned_in_the_order_of_the_files(small_parts, mixed, workers):
+def test_the_async_loader_returns_records_in_file_order(small_parts, mixed, workers):
     found = items_of(create_async_dataloader(mixed, list, workers))
     wanted = [(str(path), *record) for path in mixed for record in records(path)]
     assert [(item["file"], item["id"], item["sequence"]) for item in found] == wanted
@@ -104,7 +104,7 @@ def test_records_are_returned_in_the_order_of_the_files(small_parts, mixed, work
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])
-def test_a_state_resumes_with_any_number_of_workers(small_parts, mixed, workers):
+def test_an_async_state_resumes_with_any_number_of_workers(small_parts, mixed, workers):
     whole = list(create_async_dataloader(mixed, list, 0, batch_size=30))
     first = create_async_dataloader(mixed, list, 3, batch_size=30)
     assert [*islice(first, 4)] == whole[:4]
@@ -115,7 +115,7 @@ def test_a_state_resumes_with_any_number_of_workers(small_parts, mixed, workers)
     second.close()
 
 
-def test_delivered_batches_are_not_collated_again_on_resume(mixed):
+def test_resuming_does_not_collate_delivered_batches_again(mixed):
     calls = []
     loader = create_async_dataloader(mixed, calls.append, 0, batch_size=30)
     loader.load_state_dict({**loader.state_dict(), "position": 4})
@@ -124,7 +124,7 @@ def test_delivered_batches_are_not_collated_again_on_resume(mixed):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_records_before_an_error_in_a_file_range_are_returned_first(
+def test_records_before_an_invalid_record_are_returned_by_workers(
     small_parts, tmp_path, workers
 ):
     path = write(tmp_path / "a.fa", [500] * 50)
@@ -188,7 +188,7 @@ def test_native_packed_batches_equal_those_of_the_collator(proteins, workers):
     assert same_batches(list(loader), wanted)
 
 
-def test_packed_batches_of_worker_processes_are_equal(proteins, tmp_path):
+def test_packed_batches_do_not_depend_on_worker_processes(proteins, tmp_path):
     init = user.Marks(tmp_path)
     loader = create_async_dataloader(
         proteins, PACKING_COLLATOR, 2, output="numpy", worker_init_fn=init

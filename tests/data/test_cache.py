@@ -77,7 +77,7 @@ def test_augmentation_of_cached_sequences_differs_between_epochs(files, tmp_path
     )
 
 
-def test_an_existing_cache_entry_is_not_computed_again(files, tmp_path, monkeypatch):
+def test_an_existing_cache_entry_of_a_dataset_is_reused(files, tmp_path, monkeypatch):
     sl.data.cached(sl.data.SequenceDataset(files, encoder=DNA_ENCODER), tmp_path / "cache")
     data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER)
     monkeypatch.setattr(type(data), "items_at", lambda *_: pytest.fail("made again"))
@@ -89,7 +89,7 @@ def test_an_existing_cache_entry_is_not_computed_again(files, tmp_path, monkeypa
         sl.data.cached(data, tmp_path / "empty")
 
 
-def test_different_content_or_settings_have_separate_entries(files, tmp_path):
+def test_different_content_or_settings_have_separate_cache_entries(files, tmp_path):
     cache = tmp_path / "cache"
     for alphabet in ("dna", "iupac"):
         encoder = sl.encode.OneHot(alphabet)
@@ -117,7 +117,7 @@ def test_a_damaged_cache_entry_is_computed_again(files, tmp_path, damage):
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.soak)])
-def test_a_flipped_bit_in_the_description_of_an_entry_is_detected(files, tmp_path, step):
+def test_a_flipped_bit_in_the_metadata_of_a_cache_entry_is_detected(files, tmp_path, step):
     data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER)
     sl.data.cached(data, tmp_path / "cache")
     facts = tmp_path / "cache" / entries(tmp_path / "cache")[0] / "facts.json"
@@ -147,7 +147,7 @@ def test_the_least_recently_used_cache_entry_is_removed_first(tmp_path):
     assert entries(tmp_path / "cache") == ["a", "c"]
 
 
-def test_mapped_arrays_stay_valid_after_their_files_are_removed(tmp_path):
+def test_mapped_cache_arrays_stay_valid_after_their_files_are_removed(tmp_path):
     cache = CacheFolder(tmp_path / "cache", size_limit=600)
     first = cache.get("a", lambda: [{"x": np.arange(50)}])
     cache.get("b", lambda: [{"x": np.arange(50)}])
@@ -155,14 +155,14 @@ def test_mapped_arrays_stay_valid_after_their_files_are_removed(tmp_path):
     assert first["x"].tolist() == list(range(50))
 
 
-def test_a_dataset_above_the_size_limit_is_an_error_and_leaves_no_files(files, tmp_path):
+def test_caching_a_dataset_above_the_size_limit_leaves_no_files(files, tmp_path):
     data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER)
     with pytest.raises(ArgumentError, match=r"size_limit must be .* got 100"):
         sl.data.cached(data, tmp_path / "cache", size_limit=100)
     assert entries(tmp_path / "cache") == []
 
 
-def test_a_pickled_cached_dataset_maps_its_files_itself(files, tmp_path):
+def test_an_unpickled_cached_dataset_maps_its_files_again(files, tmp_path):
     data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER)
     kept = sl.data.cached(data, tmp_path / "cache")
     text = pickle.dumps(kept)
@@ -260,13 +260,13 @@ def test_only_the_owner_can_read_cached_genotypes(tmp_path):
     assert permissions(tmp_path / "cache") == ({0o700}, {0o600})
 
 
-def test_an_existing_cache_folder_keeps_its_permissions(tmp_path):
+def test_caching_does_not_change_permissions_of_an_existing_folder(tmp_path):
     (tmp_path / "cache").mkdir(0o755)
     CacheFolder(tmp_path / "cache").get("0a", lambda: [{"x": np.arange(2)}])
     assert stat.S_IMODE((tmp_path / "cache").stat().st_mode) == 0o755
 
 
-def test_a_lock_that_is_a_symbolic_link_is_not_followed(tmp_path):
+def test_a_cache_lock_that_is_a_symbolic_link_is_not_followed(tmp_path):
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "0a.lock").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(FileError, match=r"cannot cache: .*symbolic links.*0a\.lock"):
@@ -274,7 +274,7 @@ def test_a_lock_that_is_a_symbolic_link_is_not_followed(tmp_path):
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_an_entry_that_is_a_symbolic_link_is_computed_again(tmp_path):
+def test_a_cache_entry_that_is_a_symbolic_link_is_computed_again(tmp_path):
     other = CacheFolder(tmp_path / "other")
     other.get("0a", lambda: [{"x": np.arange(9)}])
     (tmp_path / "cache").mkdir()

@@ -38,7 +38,7 @@ class Pair(NamedTuple):
     second: float
 
 
-ITEMS_OF_EACH_TYPE = {
+ITEMS_BY_TYPE = {
     "integers": [1, 2, 3],
     "numbers": [0.5, 1.5],
     "truths": [True, False],
@@ -81,24 +81,22 @@ def plain(batch):
     return batch
 
 
-@pytest.mark.parametrize(
-    "items", ITEMS_OF_EACH_TYPE.values(), ids=ITEMS_OF_EACH_TYPE.keys()
-)
+@pytest.mark.parametrize("items", ITEMS_BY_TYPE.values(), ids=ITEMS_BY_TYPE.keys())
 def test_default_collate_agrees_with_pytorch(items):
     assert plain(default_collate(items)) == plain(torch_collate(items))
 
 
-def test_arrays_of_unequal_length_are_an_error_that_names_pad_collator():
+def test_collating_arrays_of_unequal_length_suggests_pad_collator():
     with pytest.raises(ShapeError, match="PadCollator"):
         default_collate([np.ones(2), np.ones(3)])
 
 
-def test_lists_of_unequal_length_are_an_error():
+def test_collating_lists_of_unequal_length_is_an_error():
     with pytest.raises(ShapeError, match="same number of elements"):
         default_collate([[1], [1, 2]])
 
 
-def test_tensors_stay_tensors_and_arrays_become_tensors_without_a_copy():
+def test_collating_converts_arrays_to_tensors_without_a_copy():
     assert isinstance(default_collate([torch.ones(2)] * 2), torch.Tensor)
     items = [{"x": np.arange(3.0)}, {"x": np.ones(3)}]
     batch = default_collate(items)
@@ -106,24 +104,24 @@ def test_tensors_stay_tensors_and_arrays_become_tensors_without_a_copy():
     assert tensor.data_ptr() == batch["x"].ctypes.data
 
 
-def test_tensors_of_unequal_length_are_an_error_that_names_pad_collator():
+def test_collating_tensors_of_unequal_length_suggests_pad_collator():
     with pytest.raises(ShapeError, match="PadCollator"):
         default_collate([torch.ones(2), torch.ones(3)])
 
 
 @pytest.mark.parametrize("items", [[np.array(["a"])] * 2, [np.array([None])] * 2])
-def test_arrays_of_strings_and_objects_are_an_error_as_in_pytorch(items):
+def test_collating_string_or_object_arrays_is_an_error_as_in_pytorch(items):
     for collate in (default_collate, torch_collate):
         with pytest.raises(TypeError):
             collate(items)
 
 
-def test_an_unsupported_item_type_is_named_in_the_error():
+def test_the_error_for_an_unsupported_item_type_names_the_type():
     with pytest.raises(TypeError, match="found NoneType"):
         default_collate([None, None])
 
 
-def test_padding_follows_each_item_and_is_0_in_the_mask():
+def test_pad_collator_pads_at_the_end_and_masks_padding_with_0():
     batch = PadCollator(value=-1)([{"inputs": np.zeros((2, n)), "id": n} for n in (1, 3)])
     assert batch["inputs"][0].tolist() == [[0, -1, -1], [0, -1, -1]]
     assert batch["mask"].tolist() == [[1, 0, 0], [1, 1, 1]]
@@ -133,12 +131,12 @@ def test_padding_follows_each_item_and_is_0_in_the_mask():
 @pytest.mark.parametrize(
     ("options", "places"), [({"length": 9}, 9), ({"multiple": 4}, 4), ({}, 3)]
 )
-def test_the_option_length_sets_the_number_of_positions(options, places):
+def test_the_option_length_sets_the_length_of_padded_batches(options, places):
     batch = PadCollator(**options)([{"inputs": np.zeros((2, n))} for n in (1, 3)])
     assert batch["inputs"].shape == (2, 2, places)
 
 
-def test_an_item_longer_than_the_length_is_an_error():
+def test_padding_an_item_longer_than_the_option_length_is_an_error():
     with pytest.raises(ShapeError, match="3 positions, more than length=2"):
         PadCollator(length=2)([{"inputs": np.zeros((4, 3))}])
 
@@ -146,7 +144,7 @@ def test_an_item_longer_than_the_length_is_an_error():
 @pytest.mark.parametrize(
     "options", [{"length": 0}, {"multiple": 0}, {"side": "up"}, {"keys": ()}]
 )
-def test_a_length_below_one_is_an_error(options):
+def test_a_padding_length_below_one_is_an_error(options):
     with pytest.raises(ArgumentError):
         PadCollator(**options)
 
@@ -163,7 +161,7 @@ def test_a_length_below_one_is_an_error(options):
     ],
     ids=str,
 )
-def test_a_batch_from_columns_equals_collated_items(fasta, channels, options):
+def test_padding_columns_of_sequences_equals_padding_items(fasta, channels, options):
     records = {f"s{i}": "ACGTACGTAC"[: 1 + i] for i in range(9)}
     data = SequenceDataset(
         fasta(records),
@@ -179,7 +177,7 @@ def test_a_batch_from_columns_equals_collated_items(fasta, channels, options):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("value", [None, 9])
-def test_a_batch_from_token_columns_equals_collated_items(fasta, side, value):
+def test_padding_columns_of_tokens_equals_padding_items(fasta, side, value):
     tokens: Any = Tokens("dna")
     data = SequenceDataset(
         fasta({f"s{i}": "ACGTACGTAC"[: 1 + i] for i in range(9)}), encoder=tokens
@@ -211,7 +209,7 @@ def test_the_loader_passes_the_pad_value_of_a_custom_dataset_to_the_collator(fas
     assert theirs["inputs"].tolist() == ours["inputs"].tolist()
 
 
-def test_a_dropped_stop_is_not_a_position_of_an_item(fasta):
+def test_pad_collator_does_not_count_a_dropped_stop_symbol(fasta):
     tokens: Any = Tokens("esm2")
     data = SequenceDataset(fasta({"a": "MKT*", "b": "M"}), encoder=tokens)
     assert data[0]["inputs"].tolist() == tokens("MKT").tolist()
@@ -243,14 +241,14 @@ def test_a_pad_value_that_does_not_fit_a_tensor_is_an_error(value):
         PadCollator(value=value)(items)
 
 
-def test_left_padding_precedes_the_residues():
+def test_left_padding_is_placed_before_the_residues():
     items = [{"inputs": np.arange(1, n)} for n in (2, 4)]
     batch = PadCollator(side="left", value=0)(items)
     assert batch["inputs"].tolist() == [[0, 0, 1], [1, 2, 3]]
     assert batch["mask"].tolist() == [[0, 0, 1], [1, 1, 1]]
 
 
-def test_several_keys_are_padded_with_separate_masks_if_they_differ():
+def test_keys_of_different_lengths_are_padded_with_separate_masks():
     items = [
         {"inputs": np.ones((4, n)), "quality": bytes([n] * n), "target": np.ones(2 * n)}
         for n in (1, 2)
@@ -265,7 +263,7 @@ def test_several_keys_are_padded_with_separate_masks_if_they_differ():
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64])
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_padded_tensors_stay_tensors(dtype, side):
+def test_padding_tensors_returns_tensors(dtype, side):
     items = [{"inputs": torch.ones(n, dtype=dtype)} for n in (1, 3)]
     inputs = PadCollator(side=side, value=0)(items)["inputs"]
     expected = torch.nn.utils.rnn.pad_sequence(
@@ -274,7 +272,7 @@ def test_padded_tensors_stay_tensors(dtype, side):
     assert torch.equal(inputs, expected)
 
 
-def test_a_key_that_an_item_lacks_is_named_in_the_error():
+def test_the_error_for_an_item_without_a_key_names_the_key():
     with pytest.raises(ArgumentError, match="lacks the key 'inputs'; it has id"):
         PadCollator()([{"id": "a"}])
 
@@ -285,7 +283,7 @@ def test_a_key_that_an_item_lacks_is_named_in_the_error():
     st.integers(1, 5),
     st.sampled_from(["left", "right"]),
 )
-def test_the_mask_selects_the_original_items_from_a_batch(sizes, multiple, side):
+def test_the_padding_mask_selects_the_original_items(sizes, multiple, side):
     items = [{"inputs": np.arange(1, size + 1)} for size in sizes]
     batch = PadCollator(multiple=multiple, side=side, value=0)(items)
     rows = zip(batch["inputs"], batch["mask"] == 1, strict=True)
@@ -296,6 +294,6 @@ def test_the_mask_selects_the_original_items_from_a_batch(sizes, multiple, side)
 
 
 @pytest.mark.parametrize("collate", [PadCollator(), default_collate, VarlenCollator()])
-def test_an_empty_batch_is_an_error(collate):
+def test_collating_an_empty_batch_is_an_error(collate):
     with pytest.raises(ArgumentError, match="a batch needs at least one item"):
         collate([])

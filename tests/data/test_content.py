@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_composition_counts_ambiguous_and_lower_case_residues() -> None:
+def test_the_composition_counts_ambiguous_and_lower_case_residues() -> None:
     counts = composition([Ragged.from_list(["ACnNR", "gt"])], OneHot("dna"))
     assert counts == {"letters": 7, "N": 2, "ambiguous": 1, "soft_masked": 3}
 
@@ -35,7 +35,7 @@ def test_the_composition_line_is_empty_for_plain_residues() -> None:
     assert describe_residue_counts(counts) == ""
 
 
-def test_the_content_digest_does_not_depend_on_batch_sizes() -> None:
+def test_the_hash_of_sequences_does_not_depend_on_batch_sizes() -> None:
     rows = [Ragged.from_list(["AC"]), Ragged.from_list(["G"])]
     both = Ragged.from_list(["AC", "G"])
     parts = [(row, row, None) for row in rows]
@@ -48,13 +48,13 @@ def test_a_table_of_sequences_is_recognised_by_its_first_line(tmp_path: Path) ->
     assert is_sequence_table(path, "sequence")
 
 
-def test_a_span_is_clipped_to_its_chromosome() -> None:
+def test_an_interval_is_clipped_to_the_ends_of_its_chromosome() -> None:
     one = np.array([0])
     clipped = Spans(one, one - 2, one + 3).clip(np.array([2]))
     assert (clipped.starts.tolist(), clipped.stops.tolist()) == ([0], [2])
 
 
-def test_drop_missing_separates_missing_labels_from_other_cells() -> None:
+def test_drop_missing_separates_missing_labels_from_valid_labels() -> None:
     source = LabelSource("a dict", ("label",), {"x": ("NA",), "y": ("yes",)})
     left = drop_missing(source, DEFAULTS)
     assert list(left.cells) == ["y"]

@@ -29,7 +29,7 @@ class Folder:
         return np.full(2, 10 * record + (0 if layer is None else layer))
 
 
-def test_labels_of_embeddings_are_joined_by_id_in_any_order():
+def test_labels_of_embeddings_are_joined_by_record_id():
     data = sl.data.EmbeddingDataset(
         EMBEDDING_OF_ID, labels=dict(reversed(LABEL_OF_ID.items()))
     )
@@ -42,7 +42,7 @@ def test_labels_of_embeddings_are_joined_by_id_in_any_order():
     assert list(batch["id"]) == ["p5", "p0"]
 
 
-def test_a_table_of_numbers_gives_regression_labels(tmp_path):
+def test_embeddings_with_numeric_labels_are_for_regression(tmp_path):
     table = tmp_path / "t.tsv"
     table.write_text("id\tlabel\n" + "".join(f"p{i}\t{i}.5\n" for i in range(6)))
     data = sl.data.EmbeddingDataset(
@@ -52,7 +52,7 @@ def test_a_table_of_numbers_gives_regression_labels(tmp_path):
     assert data.labels.reshape(-1).tolist() == [i + 0.5 for i in range(6)]
 
 
-def test_records_without_a_label_are_an_error_or_skipped():
+def test_embeddings_without_a_label_are_an_error_or_skipped():
     some = {"p1": "no", "p4": "yes", "other": "no"}
     with pytest.raises(
         sl.errors.LabelError, match=r"4 of 6 embeddings.*p0, p2, p3, \.\.\."
@@ -65,7 +65,7 @@ def test_records_without_a_label_are_an_error_or_skipped():
     np.testing.assert_array_equal(data[1]["inputs"], EMBEDDING_OF_ID["p4"])
 
 
-def test_duplicate_ids_need_labels_in_record_order():
+def test_embeddings_with_duplicate_ids_need_labels_in_record_order():
     with pytest.raises(sl.errors.LabelError, match="'b' occurs twice: embeddings 1 and 2"):
         sl.data.EmbeddingDataset(Folder(), labels={"a": "x", "b": "y"}, layer=0)
     data = sl.data.EmbeddingDataset(Folder(), labels=["x", "y", "x"], layer=0)
@@ -112,13 +112,13 @@ def test_embeddings_without_one_row_per_record_are_rejected(given, error, said):
         sl.data.EmbeddingDataset(given, layer=None)
 
 
-def test_embeddings_of_different_lengths_are_rejected():
+def test_embeddings_of_different_widths_are_an_error():
     data = sl.data.EmbeddingDataset({"x": np.zeros(3), "y": np.zeros(4)})
     with pytest.raises(sl.errors.ShapeError, match="the same length"):
         data.batch([0, 1])
 
 
-def test_a_head_trains_on_embeddings_and_rejects_those_of_another_model(tmp_path):
+def test_a_head_on_embeddings_rejects_those_of_another_model(tmp_path):
     rng = np.random.default_rng(0)
     rows = {f"r{i}": rng.normal(size=8) * 10.0 ** -np.arange(8) for i in range(120)}
     labels = {name: "up" if row[0] > 0 else "down" for name, row in rows.items()}

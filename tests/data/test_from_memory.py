@@ -71,7 +71,7 @@ SOURCES_WITHOUT_LABELS = {
     ],
     "series": lambda: pd.Series(SEQUENCES, index=RECORD_IDS),
 }
-SOURCES_WITHOUT_NAMES = {
+SOURCES_WITHOUT_IDS = {
     "texts": lambda: SEQUENCES,
     "bytes": lambda: [row.encode() for row in SEQUENCES],
     "array": lambda: np.array(SEQUENCES),
@@ -110,7 +110,7 @@ def assert_same(data, expected):
 
 
 @pytest.mark.parametrize("kind", SOURCES_WITH_LABELS)
-def test_a_table_in_memory_returns_the_same_batches_as_a_file(from_file, kind):
+def test_a_table_in_memory_gives_the_batches_of_a_file(from_file, kind):
     data = SequenceDataset(SOURCES_WITH_LABELS[kind](), encoder=OneHot("dna"))
     assert_same(
         data, from_file(RECORD_IDS, labels=dict(zip(RECORD_IDS, CLASS_LABELS, strict=True)))
@@ -118,17 +118,17 @@ def test_a_table_in_memory_returns_the_same_batches_as_a_file(from_file, kind):
 
 
 @pytest.mark.parametrize("kind", SOURCES_WITHOUT_LABELS)
-def test_sequences_with_ids_return_the_same_batches_as_a_file(from_file, kind):
+def test_sequences_with_ids_in_memory_give_the_batches_of_a_file(from_file, kind):
     assert_same(
         SequenceDataset(SOURCES_WITHOUT_LABELS[kind](), encoder=OneHot("dna")),
         from_file(RECORD_IDS),
     )
 
 
-@pytest.mark.parametrize("kind", SOURCES_WITHOUT_NAMES)
-def test_sequences_without_ids_are_numbered(from_file, kind):
+@pytest.mark.parametrize("kind", SOURCES_WITHOUT_IDS)
+def test_sequences_in_memory_without_ids_are_numbered(from_file, kind):
     data = SequenceDataset(
-        SOURCES_WITHOUT_NAMES[kind](), encoder=OneHot("dna"), labels=[0, 1, 0, 1]
+        SOURCES_WITHOUT_IDS[kind](), encoder=OneHot("dna"), labels=[0, 1, 0, 1]
     )
     assert_same(data, from_file(list("0123"), labels=[0, 1, 0, 1]))
 
@@ -158,9 +158,7 @@ TABLE_FILES = {
 
 
 @pytest.mark.parametrize("name", [*TABLE_FILES, "a.parquet"])
-def test_a_table_of_sequences_returns_the_same_batches_as_a_fasta_file(
-    from_file, tmp_path, name
-):
+def test_a_table_of_sequences_gives_the_batches_of_a_fasta_file(from_file, tmp_path, name):
     path = tmp_path / name
     if name in TABLE_FILES:
         path.write_bytes(TABLE_FILES[name])
@@ -173,7 +171,7 @@ def test_a_table_of_sequences_returns_the_same_batches_as_a_fasta_file(
     assert data[0]["file"] == str(path)
 
 
-def test_several_tables_are_read_in_order(tmp_path):
+def test_several_tables_of_sequences_are_read_in_order(tmp_path):
     for number in range(2):
         (tmp_path / f"{number}.csv").write_text(f"sequence,label\nACGT,{number}\n")
     data = SequenceDataset(tmp_path / "?.csv")
@@ -221,13 +219,13 @@ def test_a_missing_label_in_a_table_is_an_error_or_skipped():
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.txt"])
-def test_comments_may_precede_a_table_of_sequences(tmp_path, name):
+def test_comment_lines_may_precede_a_table_of_sequences(tmp_path, name):
     (tmp_path / name).write_text("# made by me\nid,sequence,label\na,AC,x\nb,GG,y\n")
     data = SequenceDataset(tmp_path / name)
     assert (data.ids, data.classes) == (["a", "b"], ("x", "y"))
 
 
-def test_a_cell_may_exceed_the_default_limit_of_the_csv_module(tmp_path):
+def test_a_sequence_in_a_table_may_exceed_the_limit_of_the_csv_module(tmp_path):
     path = tmp_path / "long.csv"
     path.write_text(f"sequence,label\n{'ACGT' * 50_000},1\nGG,0\n")
     assert SequenceDataset(path).lengths.tolist() == [200_000, 2]
@@ -264,19 +262,19 @@ def test_a_pickle_contains_sequences_from_memory():
     ],
     ids=range(6),
 )
-def test_an_invalid_sequence_is_named_in_the_error(data, message):
+def test_the_error_for_an_invalid_sequence_in_memory_names_the_record(data, message):
     with pytest.raises(FormatError, match=message):
         SequenceDataset(data)
 
 
 @pytest.mark.parametrize("kind", ["list", "dict", "csv"])
-def test_whitespace_strip_removes_blanks(tmp_path, kind):
+def test_the_option_whitespace_strip_removes_blanks_in_tables(tmp_path, kind):
     (tmp_path / "a.csv").write_text("id,sequence\n0,AC GT\n")
     data = {"list": [b"AC GT"], "dict": {"0": "AC\tGT\n"}, "csv": tmp_path / "a.csv"}[kind]
     assert SequenceDataset(data, whitespace="strip")[0]["sequence"] == b"ACGT"
 
 
-def test_an_invalid_character_is_reported_with_its_record():
+def test_an_invalid_character_in_memory_is_reported_with_its_record():
     with pytest.raises(sl.errors.AlphabetError, match=r"<list>: record 1 \(1\), residue 2"):
         SequenceDataset(["ACGT", "ACJT"], encoder=OneHot("dna"))
 
@@ -293,7 +291,7 @@ def test_a_list_of_paths_is_read_as_files(fasta, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("data", [7, None, [("x", "AC", 1)], {"train": TABLE_COLUMNS}])
-def test_arguments_that_are_neither_files_nor_sequences_are_named(data):
+def test_the_error_for_neither_files_nor_sequences_names_the_argument(data):
     with pytest.raises((ArgumentError, FormatError), match=r"sequence"):
         SequenceDataset(data)
 
@@ -303,7 +301,7 @@ def test_the_alphabet_of_sequences_in_memory_can_be_guessed():
     assert guess_alphabet({"p": ["MKVLF", "MEEPQ"]}, sequence_column="p") == "protein"
 
 
-def test_a_stream_refers_to_sequence_dataset_for_tables_and_memory(tmp_path):
+def test_the_error_for_a_stream_of_a_table_suggests_sequence_dataset(tmp_path):
     (tmp_path / "a.csv").write_text(CSV_TEXT)
     for data in (tmp_path / "a.csv", TABLE_COLUMNS, SEQUENCES):
         with pytest.raises(ArgumentError, match="SequenceDataset"):
@@ -318,12 +316,12 @@ SOURCES_WITH_BLANKS_IN_IDS = {
 
 
 @pytest.mark.parametrize("name", SOURCES_WITH_BLANKS_IN_IDS)
-def test_ids_that_differ_only_after_a_blank_are_rejected(name):
+def test_ids_in_memory_that_differ_only_after_a_blank_are_an_error(name):
     with pytest.raises(FormatError, match="'sample 1' and 'sample 2' have the same first"):
         SequenceDataset(SOURCES_WITH_BLANKS_IN_IDS[name]())
 
 
-def test_table_ids_that_differ_only_after_a_blank_are_rejected(tmp_path):
+def test_table_ids_that_differ_only_after_a_blank_are_an_error(tmp_path):
     (tmp_path / "a.csv").write_text("id,sequence\nsample 1,ACGT\nsample 2,GG\n")
     with pytest.raises(FormatError, match="write ids without blanks"):
         SequenceDataset(tmp_path / "a.csv")
@@ -400,7 +398,7 @@ def test_a_table_row_without_an_id_is_an_error_or_is_numbered(tmp_path):
     ],
     ids=range(4),
 )
-def test_rows_of_different_types_are_an_error(rows):
+def test_sequences_of_different_python_types_are_an_error(rows):
     with pytest.raises(FormatError, match=r"record 1 is .*, but record 0 is"):
         SequenceDataset(rows)
 
@@ -415,7 +413,7 @@ def test_sets_and_scalars_are_rejected_as_sequences(given):
         SequenceDataset(given)
 
 
-def test_column_names_of_a_data_frame_may_be_numbers():
+def test_column_names_of_a_sequence_data_frame_may_be_numbers():
     frame = pd.DataFrame({0: ["AC", "GT"], 1: ["no", "yes"]})
     data = SequenceDataset(frame, sequence_column="0", labels=Labels(label_column="1"))
     assert (data.classes, [item["sequence"] for item in data]) == (
@@ -425,7 +423,7 @@ def test_column_names_of_a_data_frame_may_be_numbers():
 
 
 @pytest.mark.parametrize("option", ["sequence_column", "id_column"])
-def test_a_column_name_must_be_a_string(option):
+def test_the_option_for_a_sequence_column_must_be_a_string(option):
     options: dict[str, Any] = {option: 0}
     with pytest.raises(ArgumentError, match=f"{option} must be the name of a column"):
         SequenceDataset(pd.DataFrame({0: [1, 2], "sequence": ["AC", "GT"]}), **options)
@@ -437,7 +435,7 @@ def test_the_name_of_a_label_column_must_be_a_string():
         Labels(label_column=number)
 
 
-def test_labels_are_joined_by_the_id_up_to_the_first_blank():
+def test_labels_are_joined_by_the_first_word_of_an_id():
     data = {"x first": "AC", "y second": "GT"}
     with pytest.raises(
         LabelError, match="the labels have 'x first', but an id ends at the fir"
@@ -454,7 +452,7 @@ def test_an_empty_list_of_sequences_is_an_error(tmp_path, monkeypatch, given):
         SequenceDataset(given)
 
 
-def test_unused_columns_may_lack_a_name(tmp_path):
+def test_unused_columns_of_a_sequence_table_may_lack_a_name(tmp_path):
     (tmp_path / "a.csv").write_text("id,sequence,,,n,n\nx,AC,,,1,2\ny,GT,,,3,4\n")
     assert SequenceDataset(tmp_path / "a.csv").ids == ["x", "y"]
     with pytest.raises(LabelError, match="2 columns are named 'n'"):
@@ -470,7 +468,7 @@ def test_an_integer_index_of_a_data_frame_becomes_the_ids():
         SequenceDataset(frame, id_column="iid")
 
 
-def test_ids_in_a_float_column_with_gaps_are_integers():
+def test_integer_ids_in_a_float_column_with_nan_stay_integers():
     frame = pd.DataFrame({"id": [7.0, 8.0], "sequence": ["AC", "GG"]})
     assert SequenceDataset(frame).ids == ["7", "8"]
 
@@ -498,7 +496,7 @@ CLASS_LABEL_SOURCES = {
 
 
 @pytest.mark.parametrize("how", CLASS_LABEL_SOURCES)
-def test_a_hugging_face_class_label_returns_names_and_minus_one_is_missing(how):
+def test_hugging_face_class_labels_are_read_as_class_names(how):
     data, labels = CLASS_LABEL_SOURCES[how]()
     found = SequenceDataset(data, labels=Labels(labels, unlabelled="skip"))
     assert found.classes == ("neg", "pos")
@@ -506,7 +504,7 @@ def test_a_hugging_face_class_label_returns_names_and_minus_one_is_missing(how):
     assert found.report["unlabelled"] == 1
 
 
-def test_series_in_a_dict_of_columns_must_have_one_index():
+def test_pandas_columns_in_a_dict_must_have_equal_indices():
     texts = pd.Series(["AAAA", "CCCC", "GGGG"], index=["x", "y", "z"])
     labels = pd.Series(["c", "b", "a"], index=["z", "y", "x"])
     with pytest.raises(

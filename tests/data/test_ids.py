@@ -25,14 +25,14 @@ def ids():
     return Ids(lambda: ["x", "y", "z"], 3)
 
 
-def test_ids_are_decoded_once_on_first_access():
+def test_ids_of_a_batch_are_decoded_once_on_first_access():
     made = []
     ids = Ids(lambda: made.append(1) or ["x"], 1)
     assert not made
     assert (len(ids), ids[0], list(ids), "x" in ids, made) == (1, "x", ["x"], True, [1])
 
 
-def test_ids_behave_like_a_list(ids):
+def test_ids_of_a_batch_behave_like_a_list(ids):
     wanted = ["x", "y", "z"]
     assert ids == wanted
     assert wanted == ids
@@ -44,11 +44,11 @@ def test_ids_behave_like_a_list(ids):
     assert (ids.index("y"), ids.count("q"), list(reversed(ids))) == (1, 0, ["z", "y", "x"])
 
 
-def test_ids_are_a_collections_sequence(ids):
+def test_the_ids_class_is_a_collections_sequence(ids):
     assert isinstance(ids, Sequence)
 
 
-def test_to_list_returns_a_new_list(ids):
+def test_the_to_list_method_of_ids_returns_a_new_list(ids):
     ids.to_list().append("w")
     assert list(ids) == ["x", "y", "z"]
 
@@ -61,7 +61,7 @@ def test_ids_can_only_be_added_to_lists(ids):
 @pytest.mark.parametrize(
     "options", [{}, {"in_memory": False}, {"augment": Mutate(rate=0.1)}, {"encoder": None}]
 )
-def test_every_batch_has_ids_of_one_type(tmp_path, options):
+def test_batches_of_every_dataset_have_ids_of_one_class(tmp_path, options):
     path = tmp_path / "a.fa"
     path.write_text(">x one\nACGT\n>y\nACGT\n")
     chosen = {"encoder": OneHot("dna")} | options
@@ -75,7 +75,7 @@ def test_an_id_index_out_of_range_is_an_error(ids):
         ids[3]
 
 
-def test_ids_convert_to_numpy_arrays_and_sets(ids):
+def test_ids_can_be_converted_to_numpy_arrays_and_sets(ids):
     assert np.asarray(ids).tolist() == ["x", "y", "z"]
     assert set(ids) == {"x", "y", "z"}
 
@@ -136,13 +136,13 @@ def test_every_list_method_of_ids_agrees_with_list(ids, name):
     assert outcome(ids, name) == outcome(["x", "y", "z"], name)
 
 
-def test_the_tests_cover_every_list_method():
+def test_the_tests_of_ids_cover_every_list_method():
     apart = {"__new__", "__init__", "__getattribute__", "__hash__", "__class_getitem__"}
     assert LIST_METHOD_CALLS.keys() == vars(list).keys() - apart - {"__doc__", "__sizeof__"}
 
 
 @pytest.mark.parametrize("name", ["__add__", "__eq__", "__lt__", "__iadd__", "extend"])
-def test_ids_compare_with_other_ids(ids, name):
+def test_ids_objects_can_be_compared_with_each_other(ids, name):
     other = Ids(lambda: ["x", "y", "w"], 3)
     wanted = getattr(["x", "y", "z"], name)(["x", "y", "w"])
     assert getattr(ids, name)(other) == wanted
@@ -154,7 +154,7 @@ def test_ids_can_be_created_from_any_iterable(ids):
 
 
 @pytest.mark.parametrize("arguments", [(lambda: ["x"],), (["x"], 1)])
-def test_ids_created_by_a_function_need_a_count(arguments):
+def test_ids_created_from_a_function_need_a_count(arguments):
     with pytest.raises(ArgumentError, match="count"):
         Ids(*arguments)
 
@@ -179,7 +179,7 @@ def test_other_libraries_accept_ids_as_a_list(ids, library):
     assert LIBRARY_CALLS[library](ids) == LIBRARY_CALLS[library](["x", "y", "z"])
 
 
-def test_c_code_that_reads_list_memory_fails_on_undecoded_ids(ids):
+def test_c_code_that_reads_lists_directly_fails_on_undecoded_ids(ids):
     with pytest.raises(TypeError, match="UndecodedId"):
         msgspec.json.encode(ids)
     assert msgspec.json.encode(ids.to_list()) == b'["x","y","z"]'
@@ -235,7 +235,7 @@ def uniprot(tmp_path):
 
 
 @pytest.mark.parametrize("how", ID_SOURCES)
-def test_a_pattern_finds_the_id_in_the_header(uniprot, how):
+def test_the_option_id_pattern_extracts_ids_from_headers(uniprot, how):
     path, labels = uniprot
     data = SequenceDataset(path, labels=labels, id_from_header=ID_SOURCES[how])
     assert (data.ids, np.asarray(data.labels).tolist()) == (UNIPROT_ACCESSIONS, [0, 1, 0])
@@ -247,14 +247,14 @@ def test_a_pattern_finds_the_id_in_the_header(uniprot, how):
     assert [item["label"] for item in items] == [0, 1, 0]
 
 
-def test_a_pattern_finds_ids_of_tables_and_of_sequences_in_memory(tmp_path):
+def test_the_option_id_pattern_applies_to_tables_and_memory(tmp_path):
     (tmp_path / "t.csv").write_text("id,sequence\nsp|P00001|A,MK\nsp|P00002|B,MW\n")
     for data in (tmp_path / "t.csv", {"sp|P00001|A": "MK", "sp|P00002|B": "MW"}):
         found = SequenceDataset(data, id_from_header=r"\|(.+?)\|")
         assert found.ids == ["P00001", "P00002"]
 
 
-def test_labels_by_accession_are_an_error_that_suggests_a_pattern(uniprot):
+def test_labels_by_accession_without_a_pattern_suggest_id_pattern(uniprot):
     path, labels = uniprot
     with pytest.raises(LabelError) as error:
         SequenceDataset(path, labels=labels)
@@ -278,7 +278,7 @@ def test_labels_by_accession_are_an_error_that_suggests_a_pattern(uniprot):
 @pytest.mark.parametrize(
     ("pattern", "found"), [("sp.(P.+?)_", "nothing"), ("OS=A|.* X", "'tr")]
 )
-def test_a_header_without_the_id_of_the_pattern_is_an_error(uniprot, make, pattern, found):
+def test_a_header_without_a_match_of_id_pattern_is_an_error(uniprot, make, pattern, found):
     with pytest.raises(FormatError, match=rf"u.fa: record 1: id_from_header .* {found}"):
         make(uniprot[0], id_from_header=pattern)
 

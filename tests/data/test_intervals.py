@@ -114,7 +114,7 @@ def test_an_interval_item_has_its_position(genome, bed):
 
 
 @pytest.mark.parametrize("how", [{"alphabet": "rna"}, {"encoder": OneHot("rna")}])
-def test_the_complement_of_a_is_u_in_rna(tmp_path, how):
+def test_the_minus_strand_of_rna_has_u_as_complement_of_a(tmp_path, how):
     (tmp_path / "r.fa").write_text(">c\nAACGUU\n")
     table = {"chrom": ["c"], "start": [0], "stop": [5], "strand": ["-"]}
     data = IntervalDataset(tmp_path / "r.fa", table, **how)
@@ -125,7 +125,7 @@ def test_the_complement_of_a_is_u_in_rna(tmp_path, how):
         assert OneHot("rna").decode(item["inputs"]) == [expected.encode()]
 
 
-def test_the_complement_of_u_is_an_error_without_an_alphabet(tmp_path):
+def test_complementing_u_without_an_alphabet_is_an_error(tmp_path):
     (tmp_path / "r.fa").write_text(">c\nAACGUU\n")
     table = {"chrom": ["c", "c"], "start": [0, 0], "stop": [5, 5], "strand": ["+", "-"]}
     data = IntervalDataset(tmp_path / "r.fa", table)
@@ -134,7 +134,7 @@ def test_the_complement_of_u_is_an_error_without_an_alphabet(tmp_path):
         data[1]
 
 
-def test_strand_false_ignores_the_strand(genome, bed):
+def test_the_option_strand_false_ignores_the_strand(genome, bed):
     path = bed("chr1\t5\t9\tx\t0\t-\n")
     assert IntervalDataset(genome, path, strand=False)[0]["sequence"] == read("chr1", 5, 9)
 
@@ -150,7 +150,7 @@ def test_a_peak_without_a_summit_is_centred_on_its_middle(genome, bed):
     assert IntervalDataset(genome, path, width=20)[0]["start"] == 140
 
 
-def test_comments_tracks_and_blank_lines_are_skipped(genome, bed):
+def test_comments_and_track_lines_of_a_bed_are_skipped(genome, bed):
     path = bed("track name=x\n# a\nbrowser position\n\nchr1\t1\t2\n")
     assert IntervalDataset(genome, path).ids == ["chr1:1-2(.)"]
 
@@ -161,7 +161,7 @@ def test_columns_of_an_interval_table_are_found_by_its_header(genome, bed):
     assert (data.ids, data.group("kind")) == (["chr1:5-9(.)"], ["x"])
 
 
-def test_a_compressed_bed_is_read(genome, tmp_path):
+def test_a_compressed_interval_bed_is_read(genome, tmp_path):
     (tmp_path / "a.bed.gz").write_bytes(gzip.compress(b"chr1\t5\t9\n"))
     assert len(IntervalDataset(genome, tmp_path / "a.bed.gz")) == 1
 
@@ -193,7 +193,7 @@ def test_an_invalid_interval_is_reported_with_its_line(genome, bed, text, messag
 
 @pytest.mark.parametrize("width", [None, 12])
 @pytest.mark.parametrize(("start", "stop"), [(-3, 9), (0, 12), (491, 503), (-2, 502)])
-def test_intervals_are_padded_at_both_ends(genome, start, stop, width):
+def test_intervals_are_padded_beyond_chromosome_ends(genome, start, stop, width):
     table = {"chrom": ["chr1"], "start": [start], "stop": [stop], "strand": ["+"]}
     item = IntervalDataset(genome, table, width=width, edge="pad")[0]
     middle = (start + stop) // 2
@@ -202,14 +202,12 @@ def test_intervals_are_padded_at_both_ends(genome, start, stop, width):
     assert item["sequence"] == read("chr1", *span)
 
 
-def test_the_option_edge_drop_removes_an_interval_that_begins_before_its_sequence(
-    genome, bed
-):
+def test_the_option_edge_drop_removes_intervals_beyond_a_chromosome(genome, bed):
     data = IntervalDataset(genome, bed("chr1\t-1\t5\nchr1\t1\t5\n"), edge="drop")
     assert (len(data), data.report["dropped"]) == (1, 1)
 
 
-def test_an_interval_fully_outside_its_sequence_cannot_be_padded(genome, bed):
+def test_padding_an_interval_outside_its_chromosome_is_an_error(genome, bed):
     with pytest.raises(FormatError, match=r"line 1: .* is not within"):
         IntervalDataset(genome, bed("chr1\t-9\t-2\n"), edge="pad")
 
@@ -222,7 +220,7 @@ def test_dropped_intervals_are_counted_and_keep_their_ordinals(genome, bed):
     assert data.report["dropped_examples"] == ["chr1:-2-8(.)", "chr1:494-504(.)"]
 
 
-def test_jitter_depends_only_on_seed_epoch_and_ordinal(genome):
+def test_the_jitter_of_an_interval_depends_on_seed_epoch_and_ordinal(genome):
     table = {"chrom": ["chr1"] * 40, "start": [200] * 40, "stop": [210] * 40}
     data = IntervalDataset(genome, table, jitter=50, seed=3)
     first = data.batch(range(40), epoch=1)["start"]
@@ -234,13 +232,13 @@ def test_jitter_depends_only_on_seed_epoch_and_ordinal(genome):
     assert other.batch(range(40), epoch=1)["start"].tolist() != first.tolist()
 
 
-def test_every_shift_up_to_the_jitter_occurs(genome):
+def test_jitter_shifts_intervals_by_every_allowed_distance(genome):
     table = {"chrom": ["chr1"] * 400, "start": [200] * 400, "stop": [210] * 400}
     data = IntervalDataset(genome, table, jitter=2)
     assert set(data.batch(range(400))["start"].tolist()) == {198, 199, 200, 201, 202}
 
 
-def test_set_epoch_changes_the_jitter(genome):
+def test_set_epoch_changes_the_jitter_of_intervals(genome):
     table = {"chrom": ["chr1"], "start": [200], "stop": [210]}
     data = IntervalDataset(genome, table, jitter=100)
     starts = set()
@@ -251,7 +249,7 @@ def test_set_epoch_changes_the_jitter(genome):
     assert len(starts) > 1
 
 
-def test_a_column_of_the_intervals_may_contain_the_labels(genome, bed):
+def test_an_interval_table_may_contain_the_labels(genome, bed):
     path = bed("chr1\t1\t5\tno\nchr2\t1\t5\tyes\n")
     data = IntervalDataset(genome, path, labels="name")
     assert (data.classes, data.labels.tolist()) == (("no", "yes"), [0, 1])
@@ -272,7 +270,7 @@ def test_intervals_of_several_files_form_one_dataset(genome, bed):
         IntervalDataset(genome, [paths[0], bed("\nchr2\t1\t999\n")])
 
 
-def test_labels_file_makes_each_interval_file_a_class(genome, bed):
+def test_the_option_labels_file_makes_each_interval_file_a_class(genome, bed):
     paths = [bed("chr1\t1\t5\nchr2\t1\t5\n", "open.bed"), bed("chr1\t3\t9\n", "no.bed")]
     data = IntervalDataset(genome, paths, labels="file")
     assert [data.classes[i] for i in data.labels] == ["open", "open", "no"]
@@ -283,14 +281,14 @@ def test_labels_file_makes_each_interval_file_a_class(genome, bed):
         IntervalDataset(genome, table, labels="file")
 
 
-def test_labels_without_an_interval_are_reported(genome, bed):
+def test_labels_that_match_no_interval_are_reported(genome, bed):
     tables = [bed("id\tlabel\np1\tx\nq\tx\n", "1.tsv"), bed("id\tlabel\np2\ty\n", "2.tsv")]
     data = IntervalDataset(genome, bed("chr1\t1\t5\tp1\nchr2\t1\t5\tp2\n"), labels=tables)
     assert (data.unmatched, data.report["labels_without_sequence"]) == (("q",), 1)
     assert [data.classes[i] for i in data.labels] == ["x", "y"]
 
 
-def test_an_invalid_label_in_a_column_is_reported_with_its_line(genome, bed):
+def test_an_invalid_label_of_an_interval_is_reported_with_its_line(genome, bed):
     path = bed("chr1\t1\t5\tp1\t1.5\nchr2\t1\t5\tp2\thigh\n")
     with pytest.raises(LabelError, match=r"a\.bed, line 2: label 'high' is not a finite"):
         IntervalDataset(genome, path, labels=Labels("score", task="regress"))
@@ -303,7 +301,7 @@ def test_an_unknown_interval_column_is_an_error_that_lists_columns(genome, bed):
         IntervalDataset(genome, bed("chr1\t1\t5\tp1\n"), labels="colour")
 
 
-def test_residues_of_the_intervals_are_counted(genome, bed):
+def test_an_interval_dataset_counts_residues_of_its_intervals(genome, bed):
     data = IntervalDataset(
         genome,
         bed("chr1\t0\t90\nchr2\t10\t70\n"),
@@ -352,7 +350,7 @@ def test_an_interval_without_a_label_is_named_in_the_error(genome, bed):
         IntervalDataset(genome, path, labels={"p1": "x"})
 
 
-def test_too_few_labels_are_an_error(genome, bed):
+def test_fewer_labels_than_intervals_are_an_error(genome, bed):
     with pytest.raises(ArgumentError, match="one for each of 1 intervals, got 2"):
         IntervalDataset(genome, bed("chr1\t1\t5\n"), labels=[1, 2])
 
@@ -368,7 +366,7 @@ def test_a_split_by_chromosome_keeps_chromosomes_together(genome):
         assert len(train) + len(valid) == 10
 
 
-def test_an_unknown_group_is_an_error_that_lists_columns(genome, bed):
+def test_splitting_by_an_unknown_interval_column_lists_the_columns(genome, bed):
     data = IntervalDataset(genome, bed("chr1\t1\t5\nchr2\t1\t5\n"))
     with pytest.raises(
         ArgumentError,
@@ -377,7 +375,7 @@ def test_an_unknown_group_is_an_error_that_lists_columns(genome, bed):
         split(data, (0.5, 0.5), groups="donor")
 
 
-def test_only_the_training_set_keeps_jitter(genome):
+def test_only_the_training_set_of_intervals_keeps_jitter(genome):
     table = {"chrom": ["chr1"] * 10, "start": [200] * 10, "stop": [210] * 10}
     train, valid = split(IntervalDataset(genome, table, jitter=90), (0.5, 0.5))
     assert set(valid.to_numpy()["start"].tolist()) == {200}
@@ -390,7 +388,7 @@ def test_a_slice_of_intervals_is_a_subset(genome, bed):
     assert data[1:].ids == data.ids[1:]
 
 
-def test_a_pickled_dataset_is_equal(genome):
+def test_a_pickled_interval_dataset_is_equal(genome):
     table = {"chrom": ["chr1"], "start": [200], "stop": [210]}
     data = IntervalDataset(genome, table, jitter=9, encoder=OneHot("dna"))
     again = pickle.loads(pickle.dumps(data))  # noqa: S301 - ours
@@ -409,7 +407,7 @@ def test_an_invalid_character_in_an_interval_is_reported_with_its_position(genom
 
 @pytest.mark.parametrize("edge", ["keep", "pad", "drop"])
 @pytest.mark.parametrize(("width", "stride"), [(50, 50), (64, 20), (7, 30), (600, 600)])
-def test_windows_cover_each_sequence_to_its_end(genome, edge, width, stride):
+def test_sliding_windows_cover_each_sequence_to_its_end(genome, edge, width, stride):
     wanted = []
     for text in CHROMOSOMES.values():
         start = 0
@@ -429,7 +427,7 @@ def test_windows_cover_each_sequence_to_its_end(genome, edge, width, stride):
     assert [item["sequence"] for item in found] == wanted
 
 
-def test_the_option_edge_error_rejects_a_short_window(genome):
+def test_the_option_edge_error_makes_short_windows_an_error(genome):
     with pytest.raises(FormatError, match="is not within the 500 residues"):
         windows(genome, 300, edge="error")
 
@@ -441,7 +439,7 @@ def test_a_split_by_interval_file_keeps_files_together(fasta):
 
 
 @pytest.mark.parametrize("name", ["track1", "browser_1", "trackable", "Chromosome"])
-def test_a_sequence_name_may_begin_with_track(tmp_path, bed, name):
+def test_a_chromosome_name_in_a_bed_may_begin_with_track(tmp_path, bed, name):
     (tmp_path / "g.fa").write_text(f">{name}\nACGTACGT\n")
     data = IntervalDataset(tmp_path / "g.fa", bed(f"{name}\t1\t4\n{name}\t2\t4\n"))
     assert [item["sequence"] for item in data] == [b"CGT", b"GT"]
@@ -481,7 +479,7 @@ def test_an_invalid_table_of_intervals_is_an_error(genome, columns, message):
         IntervalDataset(genome, columns)
 
 
-def test_duplicate_column_names_are_an_error(genome, bed):
+def test_duplicate_column_names_of_intervals_are_an_error(genome, bed):
     text = "chrom\tstart\tstop\tname\tname\nchr1\t1\t5\tp\tq\n"
     with pytest.raises(FormatError, match="two columns are named 'name'"):
         IntervalDataset(genome, bed(text), labels="name")
@@ -493,7 +491,7 @@ def test_chromosomes_in_memory_may_be_bytes(genome):
     ]
 
 
-def test_a_summit_outside_its_interval_is_an_error_if_width_is_set(genome, bed):
+def test_a_summit_outside_its_interval_is_an_error_with_a_width(genome, bed):
     peak = bed("chr1\t100\t140\tp\t0\t+\t1\t1\t1\t120\n")
     assert IntervalDataset(genome, peak)[0]["sequence"] == read("chr1", 100, 140)
     with pytest.raises(FormatError, match=r"line 1: the summit .* 0 to 40.* found 120"):
@@ -503,7 +501,7 @@ def test_a_summit_outside_its_interval_is_an_error_if_width_is_set(genome, bed):
 
 
 @pytest.mark.parametrize("nothing", [None, float("nan"), ".", ""])
-def test_missing_strands_and_summits_are_accepted(genome, nothing):
+def test_intervals_may_lack_strands_and_summits(genome, nothing):
     table = {
         "chrom": ["chr1", "chr1"],
         "start": [100, 200],
@@ -573,7 +571,7 @@ MACS_14_TABLE = (
     ],
     ids=["MACS", "MACS 1.4", "HOMER", "SAF", "GRanges"],
 )
-def test_a_table_of_positions_from_1_is_converted(genome, bed, text, signs):
+def test_interval_tables_with_one_based_positions_are_converted(genome, bed, text, signs):
     # 101 to 140 (one-based, closed) is 100 to 140 (zero-based, half-open).
     data = IntervalDataset(genome, bed(text, "peaks.txt"))
     assert data.ids == [f"chr1:100-140({signs[0]})", f"chr2:4-10({signs[1]})"]
@@ -581,19 +579,19 @@ def test_a_table_of_positions_from_1_is_converted(genome, bed, text, signs):
 
 
 @pytest.mark.parametrize("text", [MACS2_TABLE, MACS_14_TABLE])
-def test_a_summit_of_macs_is_a_position_from_1(genome, bed, text):
+def test_the_summit_column_of_macs_is_read_as_one_based(genome, bed, text):
     # The one-based summit 112 is 111 if zero-based; width 2 around 111 starts at 110.
     data = IntervalDataset(genome, bed(text, "a_peaks.xls"), width=2)
     assert data.ids == ["chr1:110-112(.)", "chr2:5-7(.)"]
 
 
-def test_a_data_frame_of_positions_from_1_is_converted(genome):
+def test_data_frames_with_one_based_positions_are_converted(genome):
     table = {"chr": ["chr1"], "start": [101], "end": [140.0], "length": [40]}
     assert IntervalDataset(genome, table).ids == ["chr1:100-140(.)"]
 
 
 @pytest.mark.parametrize("name", ["seqname", "seqnames"])
-def test_gtf_and_granges_columns_without_sizes_are_rejected(genome, bed, name):
+def test_gtf_and_granges_columns_of_unknown_base_are_an_error(genome, bed, name):
     text = f"{name}\tsource\tfeature\tstart\tend\tstrand\nchr1\ta\texon\t101\t140\t-\n"
     said = f"peaks.tsv: the column '{name}' is used by GTF and GRanges, .* subtract 1"
     with pytest.raises(FormatError, match=said):
@@ -605,7 +603,7 @@ def test_gtf_and_granges_columns_without_sizes_are_rejected(genome, bed, name):
     ["chr1\t90\t105\t2", "10\t30\t7\t2", "101\t104\t255,0,0\t2", ".\t-1\t-1\t0"],
     ids=["overlap", "chromosome called 10", "BED12", "no overlap"],
 )
-def test_ten_columns_that_are_not_narrowpeak_have_no_summit(bed, rest):
+def test_the_tenth_column_of_other_beds_is_not_read_as_a_summit(bed, rest):
     # The middle of 100 to 140 is 120; the tenth column is a count, not a summit.
     chrom = "10" if rest.startswith("10") else "chr1"
     genome = bed(f">{chrom}\n{'ACGT' * 40}\n", "g.fa")
@@ -615,7 +613,7 @@ def test_ten_columns_that_are_not_narrowpeak_have_no_summit(bed, rest):
 
 
 @pytest.mark.parametrize("between", ["", "p\t"], ids=["column 4", "column 5"])
-def test_strands_outside_the_sixth_column_are_rejected(genome, bed, between):
+def test_a_bed_with_strands_outside_the_sixth_column_is_an_error(genome, bed, between):
     number = 5 if between else 4
     with pytest.raises(FormatError, match=f"line 1: column {number} contains strands"):
         IntervalDataset(genome, bed(f"chr1\t1\t5\t{between}+\nchr1\t2\t6\t{between}-\n"))
@@ -623,7 +621,7 @@ def test_strands_outside_the_sixth_column_are_rejected(genome, bed, between):
     assert len(IntervalDataset(genome, points)) == 1
 
 
-def test_a_contradictory_size_column_does_not_prove_one_based_positions(genome):
+def test_a_contradictory_length_column_does_not_change_positions(genome):
     chrom = {"chrom": ["chr1", "chr1"], "start": [5, 5]}
     data = IntervalDataset(genome, chrom | {"end": [9, 8], "length": [5, 3]})
     assert data.ids == ["chr1:5-9(.)", "chr1:5-8(.)"]
@@ -636,22 +634,22 @@ def test_a_contradictory_size_column_does_not_prove_one_based_positions(genome):
         ("chr1\t5\t5\t0.5\n", "count from 1"),
     ],
 )
-def test_the_error_suggests_that_positions_count_from_1(genome, bed, text, message):
+def test_the_error_for_impossible_positions_suggests_one_based(genome, bed, text, message):
     with pytest.raises(FormatError, match=message):
         IntervalDataset(genome, bed(text))
 
 
-def test_the_error_names_the_other_spelling_of_a_chromosome(genome, bed):
+def test_the_error_for_an_unknown_chromosome_suggests_a_spelling(genome, bed):
     with pytest.raises(FormatError, match=r"no sequence '2'.*it has 'chr2'"):
         IntervalDataset(genome, bed("2\t5\t9\n"))
 
 
-def test_a_comment_that_mentions_chromosomes_is_not_a_header(genome, bed):
+def test_a_comment_that_mentions_chrom_is_not_an_interval_header(genome, bed):
     path = bed("# Chromosome names as in Ensembl\nchr1\t1\t5\n")
     assert IntervalDataset(genome, path).ids == ["chr1:1-5(.)"]
 
 
-def test_labels_by_original_position_work_with_any_width(genome, bed):
+def test_labels_are_joined_by_interval_position_before_resizing(genome, bed):
     path = bed("chr1\t100\t140\nchr1\t110\t130\nchr2\t100\t140\n")
     places = {"chr1:100-140(.)": "x", "chr1:110-130(.)": "y", "chr2:100-140(.)": "x"}
     # With width 20, the id of the first interval is the original position of the
@@ -672,18 +670,18 @@ def protein(tmp_path):
 
 
 @pytest.mark.parametrize("encoder", [OneHot("protein"), Integer("protein")], ids=["o", "i"])
-def test_a_protein_is_padded_with_x_not_asparagine(protein, encoder):
+def test_an_interval_of_a_protein_is_padded_with_x(protein, encoder):
     tiles = windows(protein, 4, edge="pad", encoder=encoder)
     expected = SequenceDataset(["MKVL", "AWXX"], encoder=encoder).batch([0, 1])
     np.testing.assert_array_equal(tiles.batch([0, 1])["inputs"], expected["inputs"])
 
 
-def test_a_protein_without_an_encoder_is_padded_by_its_alphabet(protein):
+def test_protein_intervals_without_an_encoder_are_padded_by_alphabet(protein):
     tiles = windows(protein, 4, edge="pad", alphabet="protein")
     assert [item["sequence"] for item in tiles] == [b"MKVL", b"AWXX"]
 
 
-def test_padding_a_protein_without_an_alphabet_is_an_error(protein):
+def test_padding_protein_intervals_without_an_alphabet_is_an_error(protein):
     table = {"chrom": ["p"], "start": [3], "stop": [8]}
     data = IntervalDataset(protein, table, edge="pad")
     with pytest.raises(
@@ -695,7 +693,7 @@ def test_padding_a_protein_without_an_alphabet_is_an_error(protein):
     )
 
 
-def test_an_encoder_set_later_determines_the_alphabet(protein):
+def test_an_encoder_set_later_determines_the_alphabet_of_intervals(protein):
     tiles = windows(protein, 4, edge="pad")
     tiles.encoder = Integer("protein")
     expected = Integer("protein").batch([b"AWXX"])[0]
@@ -709,7 +707,7 @@ def test_an_encoder_set_later_determines_the_alphabet(protein):
 
 @pytest.mark.parametrize("name", ["start", "stop", "summit"])
 @pytest.mark.parametrize("place", [2**62, -(2**62), 2**63 - 1, 2**60 + 1])
-def test_a_position_that_would_overflow_is_an_error(genome, name, place):
+def test_an_interval_position_that_would_overflow_is_an_error(genome, name, place):
     table = ONE_INTERVAL | {"summit": [1], name: [place]}
     with pytest.raises(
         FormatError, match=f"row 0: {name} must be a position from .* found"
@@ -718,7 +716,7 @@ def test_a_position_that_would_overflow_is_an_error(genome, name, place):
 
 
 @pytest.mark.parametrize("place", [2**60 - 9, -(2**60)])
-def test_the_largest_position_is_outside_its_sequence_at_any_width(genome, place):
+def test_the_largest_64_bit_position_is_outside_any_chromosome(genome, place):
     table = ONE_INTERVAL | {"start": [place], "stop": [place + 9], "summit": [9]}
     for width in (1, 2**60 - 1):
         with pytest.raises(FormatError, match="is not within"):
@@ -726,7 +724,7 @@ def test_the_largest_position_is_outside_its_sequence_at_any_width(genome, place
 
 
 @pytest.mark.parametrize("option", ["width", "jitter"])
-def test_a_width_that_would_overflow_is_an_error(genome, option):
+def test_an_interval_width_that_would_overflow_is_an_error(genome, option):
     too_much: Any = {option: 2**60 + 1}
     with pytest.raises(ArgumentError, match=f"{option} must be an integer from [01] to"):
         IntervalDataset(genome, ONE_INTERVAL, **too_much)
@@ -744,12 +742,12 @@ def test_a_width_that_would_overflow_is_an_error(genome, option):
     ],
     ids=lambda option: next(iter(option)),
 )
-def test_an_option_of_labels_without_labels_is_an_error(genome, option):
+def test_label_options_without_labels_are_an_error(genome, option):
     with pytest.raises(ArgumentError, match=f"{next(iter(option))}: used only if labels="):
         IntervalDataset(genome, ONE_INTERVAL, labels=Labels(**option))
 
 
-def test_a_protein_has_no_minus_strand(protein):
+def test_an_interval_on_the_minus_strand_of_a_protein_is_an_error(protein):
     table = {"chrom": ["p"], "start": [0], "stop": [4], "strand": ["-"]}
     with pytest.raises(ArgumentError, match="a protein has no reverse complement"):
         IntervalDataset(protein, table, encoder=Integer("protein"))
@@ -758,7 +756,7 @@ def test_a_protein_has_no_minus_strand(protein):
     np.testing.assert_array_equal(data[0]["inputs"], expected)
 
 
-def test_parquet_intervals_are_an_error_and_their_data_frame_is_read(genome, tmp_path):
+def test_intervals_in_parquet_are_an_error_that_suggests_a_data_frame(genome, tmp_path):
     pytest.importorskip("pyarrow")
     pandas = pytest.importorskip("pandas")
     path = tmp_path / "a.parquet"

@@ -96,14 +96,14 @@ def test_label_columns_can_be_chosen(labelled):
     assert data.class_counts == {"x": 2, "y": 2}
 
 
-def test_a_missing_column_is_an_error_that_lists_the_columns(labelled):
+def test_a_missing_label_column_is_an_error_that_lists_the_columns(labelled):
     with pytest.raises(
         LabelError, match=r"no column 'kind'; the columns are 'id', 'label'"
     ):
         labelled("id\tlabel\na\tx\n", label_column="kind")
 
 
-def test_integer_classes_are_sorted_by_value(labelled):
+def test_integer_class_labels_are_sorted_by_value(labelled):
     data = labelled("id\tlabel\na\t10\nb\t9\nc\t10\nd\t-1\n")
     assert (data.task, data.classes) == ("classify", ("-1", "9", "10"))
     assert np.asarray(data.labels).dtype == np.int64
@@ -143,12 +143,12 @@ def test_a_regression_label_that_is_not_a_number_is_an_error(labelled, cell):
 
 # Missing values, as Python objects and as text in a table.
 MISSING_VALUES = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT]
-MISSING_MARKS = ["NA", "nan", "NaN", "", ".", "N/A", "<NA>", "null", "None"]
+MISSING_LABEL_STRINGS = ["NA", "nan", "NaN", "", ".", "N/A", "<NA>", "null", "None"]
 
 
 @pytest.mark.parametrize("task", ["auto", "classify", "regress"])
-@pytest.mark.parametrize("cell", MISSING_MARKS)
-def test_a_missing_mark_in_a_table_is_not_a_label(labelled, cell, task):
+@pytest.mark.parametrize("cell", MISSING_LABEL_STRINGS)
+def test_missing_value_codes_in_a_label_table_are_not_labels(labelled, cell, task):
     text = f"id\tlabel\na\t1\nb\t{cell}\nc\t1\nd\t2\n"
     with pytest.raises(LabelError, match=r"1 of 4 sequences have no label .*: b"):
         labelled(text, task=task)
@@ -157,27 +157,27 @@ def test_a_missing_mark_in_a_table_is_not_a_label(labelled, cell, task):
     assert len(data.classes) == (1 if task == "regress" else 2)
 
 
-def test_the_error_for_a_missing_mark_names_its_line_and_a_remedy(labelled):
+def test_the_error_for_a_missing_label_names_its_line_and_a_remedy(labelled):
     text = "id\tlabel\na\tneg\nb\tnan\nc\tpos\nd\tneg\n"
     with pytest.raises(LabelError, match=r"a\.tsv, line 3, id 'b': 'nan' .*missing="):
         labelled(text)
 
 
-def test_a_class_name_is_never_a_missing_mark(labelled):
+def test_a_given_class_name_is_never_read_as_a_missing_label(labelled):
     text = "id\tlabel\na\tNA\nb\tEU\nc\tEU\nd\tNA\n"
     assert values(labelled(text, classes=["NA", "EU"])) == [0, 1, 1, 0]
     assert values(labelled(text, missing=["?"])) == [1, 0, 0, 1]
 
 
-def test_the_missing_marks_can_be_chosen(labelled):
+def test_the_codes_of_missing_labels_can_be_chosen(labelled):
     text = "id\tlabel\na\tx\nb\ty\nc\t-9\nd\tx\n"
     data = labelled(text, missing=["-9"], unlabelled="skip")
     assert (data.ids, data.classes) == (["a", "b", "d"], ("x", "y"))
 
 
-@pytest.mark.parametrize("nothing", [*MISSING_VALUES, *MISSING_MARKS], ids=repr)
+@pytest.mark.parametrize("nothing", [*MISSING_VALUES, *MISSING_LABEL_STRINGS], ids=repr)
 @pytest.mark.parametrize("source", ["dict", "function", "each", "pandas", "polars"])
-def test_missing_values_are_not_labels_in_any_source(fasta, nothing, source):
+def test_missing_values_are_not_labels_in_tables_dicts_or_arrays(fasta, nothing, source):
     rows = {"a": "neg", "b": nothing, "c": "pos", "d": "neg"}
     labels = {
         "dict": lambda: rows,
@@ -205,7 +205,7 @@ def test_missing_values_are_not_labels_in_any_source(fasta, nothing, source):
 TYPES_OF_MISSING_VALUES = {type(pd.NA), type(pd.NaT), np.float32, float}
 
 
-def test_nan_in_a_vector_is_not_a_label(fasta):
+def test_a_vector_of_labels_with_nan_is_treated_as_missing(fasta):
     labels = {name: [1.5, 2.0] for name in FOUR_SEQUENCES} | {
         "c": [1.0, float("nan")],
         "d": None,
@@ -220,7 +220,7 @@ def test_nan_in_a_vector_is_not_a_label(fasta):
 
 @pytest.mark.parametrize("word", ["unknown", "?", "-", "inf", "1,25"])
 @pytest.mark.parametrize("number", ["1", "1.5"])
-def test_a_word_among_numeric_labels_is_an_error(labelled, word, number):
+def test_a_label_that_is_not_a_number_among_numbers_is_an_error(labelled, word, number):
     text = f"id\tlabel\na\t0\nb\t{word}\nc\t{number}\nd\t0\n"
     with pytest.raises(
         LabelError, match=rf"line 3, id 'b': .*some are not: '{re.escape(word)}'"
@@ -231,7 +231,7 @@ def test_a_word_among_numeric_labels_is_an_error(labelled, word, number):
     assert word in labelled(text, task="classify").classes
 
 
-def test_a_decimal_comma_is_an_error_that_shows_the_decimal_point(labelled):
+def test_a_label_with_a_decimal_comma_is_an_error_with_a_remedy(labelled):
     text = "id\tlabel\na\t1,25\nb\t1,5\nc\t0,1\nd\t2,5\n"
     with pytest.raises(LabelError, match=r"line 2, id 'a': label '1,25' .*write a point"):
         labelled(text)
@@ -239,7 +239,7 @@ def test_a_decimal_comma_is_an_error_that_shows_the_decimal_point(labelled):
         labelled(text, task="regress")
 
 
-def test_nearly_as_many_classes_as_records_are_an_error(fasta):
+def test_classes_that_are_nearly_all_unique_are_an_error(fasta):
     records = {f"s{i}": "ACGT" for i in range(12)}
     labels = {name: i for i, name in enumerate(records)}
     with pytest.raises(LabelError, match=r"12 different labels for 12 records.*regress"):
@@ -248,7 +248,7 @@ def test_nearly_as_many_classes_as_records_are_an_error(fasta):
     assert len(data.classes) == 12
 
 
-def test_two_spellings_of_one_number_are_an_error(fasta):
+def test_class_labels_1_and_1_0_in_one_source_are_an_error(fasta):
     labels = {"a": 1, "b": 1.0, "c": 0, "d": 0}
     with pytest.raises(LabelError, match=r"'1' and '1\.0' are the same number"):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=labels)
@@ -271,7 +271,7 @@ def test_a_label_function_of_a_stream_may_return_none(fasta):
     assert stream.report["unlabelled"] == 2
 
 
-def test_names_separated_by_commas_are_several_labels(labelled):
+def test_label_names_separated_by_commas_are_several_labels(labelled):
     text = "id\tlabel\na\tp,q\nb\t\nc\tq | r\nd\tp;\n"
     data = labelled(text, task="multilabel")
     assert data.classes == ("p", "q", "r")
@@ -279,14 +279,14 @@ def test_names_separated_by_commas_are_several_labels(labelled):
     assert data.class_counts == {"p": 2, "q": 2, "r": 1}
 
 
-def test_columns_of_zeros_and_ones_are_several_labels(labelled):
+def test_label_columns_of_zeros_and_ones_are_multilabel(labelled):
     text = "id\tp\tq\na\t1\t0\nb\t0\t0\nc\t1\t1\nd\t0\t1\n"
     data = labelled(text, label_column=["p", "q"])
     assert (data.task, data.classes) == ("multilabel", ("p", "q"))
     assert values(data) == [[1, 0], [0, 0], [1, 1], [0, 1]]
 
 
-def test_a_two_among_zeros_and_ones_is_an_error(labelled):
+def test_a_2_among_multilabel_zeros_and_ones_is_an_error(labelled):
     text = "id\tp\tq\na\t1\t0\nb\t0\t2\nc\t1\t1\nd\t0\t1\n"
     with pytest.raises(LabelError, match="line 3, id 'b': expected 0 or 1, found '2'"):
         labelled(text, label_column=["p", "q"], task="multilabel")
@@ -306,7 +306,7 @@ def test_a_dict_of_labels_may_contain_vectors(fasta):
 
 
 @pytest.mark.parametrize("pattern", [r"kind=(\w)", r"(?P<label>[xy])$", r"[xy]$"])
-def test_labels_are_searched_in_headers(fasta, pattern):
+def test_the_option_label_from_header_finds_labels_in_headers(fasta, pattern):
     file = fasta([("a kind=x", "AC"), ("b kind=y", "GG")])
     data = SequenceDataset(file, labels=Labels(label_from_header=pattern))
     assert (data.classes, values(data)) == (("x", "y"), [0, 1])
@@ -361,7 +361,7 @@ def test_skipping_all_sequences_is_an_error(labelled):
         labelled("id\tlabel\nz\tx\n", unlabelled="skip")
 
 
-def test_labels_without_a_sequence_are_counted_with_three_examples(labelled):
+def test_labels_that_match_no_sequence_are_counted_with_examples(labelled):
     text = "id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n" + "".join(f"z{i}\tx\n" for i in range(5))
     report = labelled(text).report
     assert report["labels_without_sequence"] == 5
@@ -377,12 +377,12 @@ def test_a_duplicate_id_of_sequences_is_an_error_that_names_both(fasta):
         SequenceDataset(files, labels={"a": 1, "b": 2, "c": 3})
 
 
-def test_a_single_class_is_an_error(labelled):
+def test_labels_of_a_single_class_are_an_error(labelled):
     with pytest.raises(LabelError, match="all 4 sequences have the label 'x'"):
         labelled("id\tlabel\na\tx\nb\tx\nc\tx\nd\tx\n")
 
 
-def test_a_single_class_is_valid_if_classes_are_given(fasta):
+def test_labels_of_a_single_class_are_valid_if_classes_are_given(fasta):
     labels = dict.fromkeys(FOUR_SEQUENCES, "x")
     data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, classes=("y", "x")))
     assert values(data) == [1, 1, 1, 1]
@@ -396,31 +396,31 @@ def test_a_label_outside_the_given_classes_is_an_error(labelled):
         labelled("id\tlabel\na\tx\nb\ty\nc\tx\nd\tx\n", classes=["x", "z"])
 
 
-def test_a_line_with_missing_cells_is_an_error_with_its_number(labelled):
+def test_a_label_table_line_with_missing_cells_is_an_error(labelled):
     with pytest.raises(FormatError, match=r"a\.tsv, line 3: expected 2 cells, found 1"):
         labelled("id\tlabel\na\tx\nb\n")
 
 
-def test_an_unclosed_quote_is_an_error(labelled):
+def test_an_unclosed_quote_in_a_label_table_is_an_error(labelled):
     with pytest.raises(FormatError, match=r"a\.tsv, line \d"):
         labelled('id,label\na,"x\nb,y\n')
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\x89PNG\x00\x00"])
-def test_a_file_that_is_not_a_table_is_an_error(fasta, tmp_path, content):
+def test_a_label_file_that_is_not_a_table_is_an_error(fasta, tmp_path, content):
     (tmp_path / "a.tsv").write_bytes(content)
     with pytest.raises(FormatError, match="expected a table"):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=tmp_path / "a.tsv")
 
 
-def test_a_table_that_cannot_be_read_is_an_error(fasta, tmp_path):
+def test_an_unreadable_label_table_is_an_error(fasta, tmp_path):
     with pytest.raises(MissingFileError):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=tmp_path / "no.tsv")
     with pytest.raises(FileError):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=tmp_path)
 
 
-def test_a_truncated_gzip_table_is_an_error(fasta, tmp_path):
+def test_a_truncated_gzip_of_labels_is_an_error(fasta, tmp_path):
     (tmp_path / "a.tsv").write_bytes(gzip.compress(b"id\tlabel\na\tx\n")[:-6])
     with pytest.raises(FormatError, match="gzip"):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=tmp_path / "a.tsv")
@@ -429,7 +429,7 @@ def test_a_truncated_gzip_table_is_an_error(fasta, tmp_path):
 @pytest.mark.parametrize(
     "options", [{"task": "guess"}, {"unlabelled": "drop"}, {"label_column": []}]
 )
-def test_an_unknown_option_is_an_error(fasta, options):
+def test_an_unknown_value_of_a_label_option_is_an_error(fasta, options):
     with pytest.raises(ArgumentError):
         SequenceDataset(
             fasta(FOUR_SEQUENCES),
@@ -438,7 +438,7 @@ def test_an_unknown_option_is_an_error(fasta, options):
 
 
 @pytest.mark.parametrize("big", ["1e39", "-3.5e38"])
-def test_a_value_too_large_for_32_bits_is_an_error(labelled, big):
+def test_a_regression_label_too_large_for_float32_is_an_error(labelled, big):
     text = f"id\tlabel\na\t1.5\nb\t{big}\nc\t2\nd\t3\n"
     with pytest.raises(LabelError, match=rf"line 3, id 'b': label '{big}' is too large"):
         labelled(text, task="regress")
@@ -446,7 +446,7 @@ def test_a_value_too_large_for_32_bits_is_an_error(labelled, big):
 
 @pytest.mark.parametrize("name", ["x\ty", "x\ny", "x\x1by", "x\u2028y"])
 @pytest.mark.parametrize("task", ["classify", "multilabel"])
-def test_a_control_character_in_a_name_is_an_error(labelled, name, task):
+def test_a_control_character_in_a_label_name_is_an_error(labelled, name, task):
     text = f'id,label\na,u\nb,u\nc,v\nd,"{name}"\n'
     with pytest.raises(
         LabelError, match=r"a\.tsv, line \d, id 'd': the name 'x.*rename it"
@@ -455,23 +455,23 @@ def test_a_control_character_in_a_name_is_an_error(labelled, name, task):
 
 
 @pytest.mark.parametrize("names", ["id\tlabel\tlabel", "id\tid\tlabel"])
-def test_duplicate_column_names_are_an_error(labelled, names):
+def test_duplicate_column_names_of_a_label_table_are_an_error(labelled, names):
     with pytest.raises(LabelError, match=r"a\.tsv: 2 columns are named '(id|label)'"):
         labelled(f"{names}\na\tx\ty\n")
 
 
-def test_a_column_requested_twice_is_an_error(labelled):
+def test_a_label_column_requested_twice_is_an_error(labelled):
     with pytest.raises(ArgumentError, match="contains a column twice: x, x"):
         labelled("id\tx\na\t1\n", label_column=["x", "x"])
 
 
-def test_a_class_given_twice_is_an_error(labelled):
+def test_a_class_listed_twice_in_the_option_classes_is_an_error(labelled):
     text = "id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n"
     with pytest.raises(ArgumentError, match="classes contains 'x' twice"):
         labelled(text, classes=["x", "y", "x"])
 
 
-def test_classes_may_be_any_iterable(labelled):
+def test_the_option_classes_may_be_any_iterable(labelled):
     text = "id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n"
     assert values(labelled(text, classes=iter("yx"))) == [1, 0, 1, 0]
 
@@ -497,7 +497,7 @@ def test_more_or_fewer_labels_than_records_are_an_error(fasta, kind):
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table, dict], ids=name_of)
-def test_a_data_frame_is_a_table_joined_by_id(fasta, kind):
+def test_labels_in_a_data_frame_are_joined_by_id(fasta, kind):
     frame = kind({"name": ["d", "a", "c", "b", "z"], "y": [1.5, 0.5, 2.0, 3.0, 9.0]})
     data = SequenceDataset(
         fasta(FOUR_SEQUENCES),
@@ -508,7 +508,7 @@ def test_a_data_frame_is_a_table_joined_by_id(fasta, kind):
     assert data.unmatched == ("z",)
 
 
-def test_the_index_of_a_data_frame_contains_the_ids(fasta):
+def test_the_index_of_a_label_data_frame_may_contain_the_ids(fasta):
     series = pd.Series(["x", "y", "x", "y"], index=["d", "c", "b", "a"], name="label")
     for labels in (series, series.to_frame()):
         assert values(SequenceDataset(fasta(FOUR_SEQUENCES), labels=labels)) == [1, 0, 1, 0]
@@ -528,18 +528,18 @@ def test_the_error_names_ids_that_differ_only_in_case(labelled):
         labelled("id\tlabel\nA\tx\nB\ty\nC\tx\nD\ty\n")
 
 
-def test_another_id_column_is_suggested_if_no_ids_are_similar(labelled):
+def test_the_error_for_unmatched_ids_suggests_another_id_column(labelled):
     with pytest.raises(LabelError, match=r"the ids 'q', .*--id-column"):
         labelled("id\tlabel\nq\tx\nr\ty\n")
 
 
 @pytest.mark.parametrize("name", ["Label", "labels", "my_label"])
-def test_a_column_with_a_similar_name_is_suggested(labelled, name):
+def test_the_error_for_a_missing_column_suggests_a_similar_name(labelled, name):
     with pytest.raises(LabelError, match=rf"no column 'label'.*did you mean '{name}'\?"):
         labelled(f"id\t{name}\na\tx\n")
 
 
-def test_no_column_is_suggested_without_similar_names(labelled):
+def test_the_error_for_a_missing_column_suggests_no_dissimilar_name(labelled):
     with pytest.raises(LabelError, match=r"are 'id', 'kind'; choose with"):
         labelled("id\tkind\na\tx\n")
 
@@ -568,7 +568,7 @@ def test_a_missing_data_frame_column_is_an_error_that_lists_the_columns(fasta):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=frame)
 
 
-def test_an_empty_label_column_is_named_in_the_error(labelled):
+def test_the_error_for_an_empty_label_column_names_it(labelled):
     text = "id\tlabel\na\t\nb\t\nc\t\nd\t\n"
     with pytest.raises(
         LabelError, match="no sequence has a label: column 'label' is empty"
@@ -587,28 +587,28 @@ def test_an_empty_label_column_is_named_in_the_error(labelled):
     ],
     ids=range(5),
 )
-def test_comments_before_the_header_line_are_skipped(labelled, text):
+def test_comments_before_the_header_of_a_label_table_are_skipped(labelled, text):
     data = labelled(text.format("id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n"))
     assert (data.classes, values(data)) == (("x", "y"), [0, 1, 0, 1])
 
 
-def test_line_numbers_in_errors_include_comments(labelled):
+def test_line_numbers_in_label_errors_include_comment_lines(labelled):
     with pytest.raises(FormatError, match="line 5: expected 2 cells, found 3"):
         labelled("# made by me\n\nid\tlabel\na\tx\nb\ty\tz\n")
 
 
 @pytest.mark.parametrize("text", ["# comment\nname label\na x\n", "# comment\n"])
-def test_a_comment_without_a_header_line_is_shown_in_the_error(labelled, text):
+def test_the_error_for_a_label_table_of_comments_shows_the_comment(labelled, text):
     with pytest.raises(LabelError, match="the columns are 'comment'; choose"):
         labelled(text)
 
 
-def test_a_hash_and_blank_before_the_first_column_name_are_removed(labelled):
+def test_a_hash_before_the_first_column_name_is_removed(labelled):
     data = labelled("# id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n")
     assert data.classes == ("x", "y")
 
 
-def test_a_header_pattern_is_shown_unescaped_in_the_error(fasta):
+def test_the_error_for_an_unmatched_label_pattern_shows_the_pattern(fasta):
     with pytest.raises(LabelError, match=re.escape(r"headers searched for '\d+'")):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(label_from_header=r"\d+"))
 
@@ -621,17 +621,17 @@ DUPLICATE_IDS = {
 
 
 @pytest.mark.parametrize("name", DUPLICATE_IDS)
-def test_an_id_in_memory_with_two_labels_is_an_error(fasta, name):
+def test_two_labels_of_one_id_in_memory_are_an_error(fasta, name):
     with pytest.raises(LabelError, match=r"'a' (occurs twice|has the label)"):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=DUPLICATE_IDS[name]())
 
 
-def test_a_repeated_id_in_memory_with_equal_labels_is_valid(fasta):
+def test_equal_labels_of_a_repeated_id_in_memory_are_valid(fasta):
     same = pd.Series(list("xyxxy"), index=list("abacd"))
     assert values(SequenceDataset(fasta(FOUR_SEQUENCES), labels=same)) == [0, 1, 0, 1]
 
 
-def test_ids_may_be_bytes(fasta):
+def test_ids_of_labels_may_be_bytes(fasta):
     data = SequenceDataset(fasta(FOUR_SEQUENCES), labels={b"a": 1, b"b": 0, "c": 1, "d": 0})
     assert values(data) == [1, 0, 1, 0]
 
@@ -655,7 +655,7 @@ def test_multilabel_zeros_and_ones_may_be_floats(fasta, task):
     assert values(data) == marks.tolist()
 
 
-def test_a_name_in_a_list_is_never_split_at_commas(fasta):
+def test_label_names_in_a_list_are_not_split_at_commas(fasta):
     names = [["DNA-binding, zinc"], ["q"], ["q", "r"], []]
     with pytest.raises(LabelError, match=r"'DNA-binding, zinc' of .* has a comma"):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(names, task="multilabel"))
@@ -664,7 +664,7 @@ def test_a_name_in_a_list_is_never_split_at_commas(fasta):
 @pytest.mark.parametrize(
     "classes", [[1, 3], np.array([1, 3]), torch.tensor([1, 3]), range(1, 4, 2), ("1", "3")]
 )
-def test_classes_may_be_numbers(fasta, classes):
+def test_the_option_classes_may_contain_numbers(fasta, classes):
     data = SequenceDataset(
         fasta(FOUR_SEQUENCES), labels=Labels([3, 1, 3, 1], classes=classes)
     )
@@ -672,7 +672,7 @@ def test_classes_may_be_numbers(fasta, classes):
     assert values(data) == [1, 0, 1, 0]
 
 
-WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
+LABEL_OPTIONS_OF_WRONG_TYPE: dict[str, tuple[dict[str, Any], str]] = {
     "classes of a number": ({"classes": 3}, "classes must be a list of names"),
     "classes of a text": ({"classes": "ab"}, "classes must be a list of names"),
     "classes without order": ({"classes": {"a", "b"}}, "classes must be a list of names"),
@@ -686,28 +686,28 @@ WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG_OPTIONS)
+@pytest.mark.parametrize("name", LABEL_OPTIONS_OF_WRONG_TYPE)
 def test_a_label_option_of_a_wrong_type_is_an_error(fasta, name):
-    options, message = WRONG_OPTIONS[name]
+    options, message = LABEL_OPTIONS_OF_WRONG_TYPE[name]
     fields: dict[str, Any] = {"source": np.array(list("abab")), **options}
     with pytest.raises(ArgumentError, match=message):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(**fields))
 
 
-def test_a_length_that_is_not_an_integer_is_an_error(fasta):
+def test_a_max_length_that_is_not_an_integer_is_an_error(fasta):
     length: Any = "a"
     with pytest.raises(ArgumentError, match="max_length must be an integer"):
         SequenceDataset(fasta(FOUR_SEQUENCES), max_length=length)
 
 
-def test_a_list_of_strings_that_are_not_tables_is_an_error_with_a_remedy(fasta):
+def test_a_list_of_unknown_label_tables_is_an_error_with_a_remedy(fasta):
     with pytest.raises(MissingFileError, match=r"labels in record order .* np\.array"):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=["x", "y", "x", "y"])
 
 
 @pytest.mark.parametrize("classes", [("0", "1"), ("0.0", "1.0")])
 @pytest.mark.parametrize("kind", [int, float])
-def test_integer_classes_match_floats_and_booleans(fasta, classes, kind):
+def test_given_integer_classes_match_float_and_boolean_labels(fasta, classes, kind):
     data = SequenceDataset(
         fasta(FOUR_SEQUENCES), labels=Labels(np.array([1, 0, 0, 1], kind), classes=classes)
     )
@@ -715,7 +715,7 @@ def test_integer_classes_match_floats_and_booleans(fasta, classes, kind):
     assert values(data) == [1, 0, 0, 1]
 
 
-def test_a_number_outside_the_classes_is_an_error(fasta):
+def test_a_numeric_label_outside_the_given_classes_is_an_error(fasta):
     with pytest.raises(LabelError, match=r"label '2\.0' is not one of the classes 0, 1"):
         SequenceDataset(
             fasta(FOUR_SEQUENCES),
@@ -728,7 +728,7 @@ MALFORMED_NUMBERS = ["1_000", "\u0661", "\uff11", "1_0.5"]
 
 
 @pytest.mark.parametrize("cell", MALFORMED_NUMBERS)
-def test_digits_of_other_scripts_or_with_underscores_are_not_numbers(labelled, cell):
+def test_labels_with_non_ascii_digits_are_not_numbers(labelled, cell):
     text = f"id\tlabel\na\t1.5\nb\t{cell}\nc\t2.5\nd\t3.5\n"
     with pytest.raises(LabelError, match=f"label '{cell}' is not a finite number"):
         labelled(text, task="regress")
@@ -736,24 +736,24 @@ def test_digits_of_other_scripts_or_with_underscores_are_not_numbers(labelled, c
         labelled(text)
 
 
-def test_digits_of_other_scripts_may_be_class_names(labelled):
+def test_labels_with_non_ascii_digits_may_be_class_names(labelled):
     data = labelled("id\tlabel\na\t\u0661\nb\t1\nc\t\u0661\nd\t1\n", task="classify")
     assert data.classes == ("1", "\u0661")
 
 
-def test_integer_classes_of_any_length_are_sorted_by_value(labelled):
+def test_integer_classes_beyond_64_bits_are_sorted_by_value(labelled):
     long = "9" * 5000
     data = labelled(f"id\tlabel\na\t{long}\nb\t10\nc\t{long}\nd\t9\n", task="classify")
     assert data.classes == ("9", "10", long)
 
 
-LISTS_OF_NAMES = [["coding", "human"], ["coding"], [], ["mouse"]]
+LABEL_LISTS_OF_NAMES = [["coding", "human"], ["coding"], [], ["mouse"]]
 MULTILABEL_ROWS = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
 
 
 def a_parquet_file(tmp_path):
     """Write ids and lists of names to a Parquet file."""
-    table = pa.table({"id": list("abcd"), "label": LISTS_OF_NAMES})
+    table = pa.table({"id": list("abcd"), "label": LABEL_LISTS_OF_NAMES})
     parquet.write_table(table, tmp_path / "a.parquet")
     return tmp_path / "a.parquet"
 
@@ -762,17 +762,17 @@ def a_parquet_file(tmp_path):
 @pytest.mark.parametrize(
     "labels",
     [
-        lambda _: LISTS_OF_NAMES,
-        lambda _: dict(zip("abcd", map(set, LISTS_OF_NAMES), strict=True)),
-        lambda _: pd.Series(LISTS_OF_NAMES, index=list("abcd")),
-        lambda _: pd.DataFrame({"id": list("abcd"), "label": LISTS_OF_NAMES}),
-        lambda _: pl.DataFrame({"id": list("abcd"), "label": LISTS_OF_NAMES}),
-        lambda _: lambda record: LISTS_OF_NAMES["abcd".index(record.id)],
+        lambda _: LABEL_LISTS_OF_NAMES,
+        lambda _: dict(zip("abcd", map(set, LABEL_LISTS_OF_NAMES), strict=True)),
+        lambda _: pd.Series(LABEL_LISTS_OF_NAMES, index=list("abcd")),
+        lambda _: pd.DataFrame({"id": list("abcd"), "label": LABEL_LISTS_OF_NAMES}),
+        lambda _: pl.DataFrame({"id": list("abcd"), "label": LABEL_LISTS_OF_NAMES}),
+        lambda _: lambda record: LABEL_LISTS_OF_NAMES["abcd".index(record.id)],
         a_parquet_file,
     ],
     ids=["list", "dict", "series", "pandas", "polars", "function", "parquet"],
 )
-def test_lists_of_names_are_several_labels(fasta, tmp_path, labels, task):
+def test_lists_of_label_names_are_multilabel(fasta, tmp_path, labels, task):
     data = SequenceDataset(
         fasta(FOUR_SEQUENCES), labels=Labels(labels(tmp_path), task=task)
     )
@@ -780,18 +780,18 @@ def test_lists_of_names_are_several_labels(fasta, tmp_path, labels, task):
     assert values(data) == MULTILABEL_ROWS
 
 
-def test_sequence_tables_and_streams_accept_lists_of_names(fasta):
+def test_sequence_tables_and_streams_accept_lists_of_label_names(fasta):
     frame = pd.DataFrame(
-        {"sequence": list(FOUR_SEQUENCES.values()), "label": LISTS_OF_NAMES}
+        {"sequence": list(FOUR_SEQUENCES.values()), "label": LABEL_LISTS_OF_NAMES}
     )
     assert values(SequenceDataset(frame)) == MULTILABEL_ROWS
     stream = SequenceStream(
-        fasta(FOUR_SEQUENCES), labels=dict(zip("abcd", LISTS_OF_NAMES, strict=True))
+        fasta(FOUR_SEQUENCES), labels=dict(zip("abcd", LABEL_LISTS_OF_NAMES, strict=True))
     )
     assert [item["label"].tolist() for item in stream] == MULTILABEL_ROWS
 
 
-def test_none_among_lists_of_names_is_not_a_label(fasta):
+def test_none_among_lists_of_label_names_is_a_missing_label(fasta):
     lists = [["p", "q"], ["p"], None, []]
     for labels in (lists, pd.DataFrame({"id": list("abcd"), "label": lists})):
         with pytest.raises(LabelError, match="1 of 4 sequences have no label"):
@@ -802,12 +802,12 @@ def test_none_among_lists_of_names_is_not_a_label(fasta):
         assert values(data) == [[1, 1], [1, 0], [0, 0]]
 
 
-def test_lists_of_one_name_each_are_classes(fasta):
+def test_lists_of_one_label_name_each_are_classes(fasta):
     data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=[["p"], ["q"], ["p"], ["q"]])
     assert (data.task, values(data)) == ("classify", [0, 1, 0, 1])
 
 
-def test_lists_of_several_names_are_not_classes(fasta):
+def test_lists_of_several_label_names_cannot_be_classes(fasta):
     lists = [["p", "q"], ["p"], ["q"], ["q"]]
     with pytest.raises(LabelError, match=r'several names.* task="multilabel"'):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(lists, task="classify"))
@@ -832,13 +832,13 @@ def test_a_label_function_of_a_stream_must_not_return_lists_of_names(fasta):
     ],
     ids=["csv", "frame", "dict"],
 )
-def test_a_label_without_an_id_is_an_error(fasta, table, labels, message):
+def test_a_label_table_row_without_an_id_is_an_error(fasta, table, labels, message):
     labels = table(labels) if isinstance(labels, str) else labels
     with pytest.raises((LabelError, FormatError), match=message):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=labels)
 
 
-def test_a_line_of_only_separators_is_skipped(labelled):
+def test_a_label_table_line_of_only_separators_is_skipped(labelled):
     data = labelled("id,label\na,x\n,\nb,y\nc,x\nd,y\n,\n")
     assert values(data) == [0, 1, 0, 1]
 
@@ -863,7 +863,7 @@ def test_a_label_table_reads_the_same_in_every_encoding_and_line_ending(labelled
 
 
 @pytest.mark.parametrize("separator", [",", "\t", " "])
-def test_a_line_end_inside_quotes_is_part_of_the_cell(labelled, separator):
+def test_a_newline_inside_quotes_is_part_of_a_label_cell(labelled, separator):
     lines = ["id,note,label", 'a,"p\nq",x', "b,k,y", "c,k,x", "d,k,y"]
     text = "\n".join(lines).replace(",", separator)
     assert values(labelled(text)) == [0, 1, 0, 1]
@@ -872,12 +872,12 @@ def test_a_line_end_inside_quotes_is_part_of_the_cell(labelled, separator):
 
 
 @pytest.mark.parametrize("unlabelled", ["error", "skip"])
-def test_a_table_without_rows_is_an_error(labelled, unlabelled):
+def test_a_label_table_without_rows_is_an_error(labelled, unlabelled):
     with pytest.raises(LabelError, match="4 of 4 sequences have no label in"):
         labelled("id,label\n", unlabelled=unlabelled)
 
 
-def test_the_remedy_for_a_label_outside_the_classes_works(labelled):
+def test_the_suggested_remedy_for_a_misspelled_class_works(labelled):
     text = "id,label\na,other\nb,prom\nc,promoter\nd,other\n"
     classes = ["other", "promoter"]
     said = "did you mean 'promoter'.*--missing prom --unlabelled skip"
@@ -892,28 +892,28 @@ def test_an_empty_label_is_an_error_with_its_line(labelled):
         labelled("id,label\na,x\nb,\nc,y\nd,x\n")
 
 
-def test_the_error_suggests_that_id_and_label_columns_are_exchanged(labelled):
+def test_the_error_for_exchanged_id_and_label_columns_says_so(labelled):
     with pytest.raises(LabelError, match=r"columns may be exchanged.*--id-column"):
         labelled("id,label\nx,a\ny,b\nx,c\ny,d\n")
 
 
-def test_equal_labels_do_not_suggest_exchanged_columns(labelled):
+def test_a_repeated_id_with_two_labels_does_not_suggest_an_exchange(labelled):
     with pytest.raises(LabelError, match=r"line 2 has 'x'$"):
         labelled("id,label\na,x\na,y\nc,x\nd,y\n")
 
 
-def test_the_error_for_a_headerless_table_names_the_id_in_its_first_line(labelled):
+def test_the_error_for_a_label_table_without_header_shows_its_first_id(labelled):
     with pytest.raises(LabelError, match=r"'a' is the id of a record.*names the columns"):
         labelled("a,x\nb,y\nc,x\nd,y\n")
 
 
-def test_a_table_with_one_column_is_an_error(labelled):
+def test_a_label_table_with_one_column_is_an_error(labelled):
     with pytest.raises(LabelError, match=r"'kind'; a table needs a column of ids"):
         labelled("kind\nx\ny\nx\ny\n")
 
 
 FASTA_OF_NUMBERS = ">1\nACGT\n>2\nGGCA\n>3\nTTTT\n"
-ID_INDEXES = {
+PANDAS_INDEXES_OF_IDS = {
     "integers": pd.Index([3, 1, 2]),
     "floats": pd.Index([3.0, 1.0, 2.0]),
     "texts": pd.Index(["3", "1", "2"]),
@@ -929,7 +929,7 @@ def numbers(tmp_path):
     return str(path)
 
 
-@pytest.mark.parametrize("index", ID_INDEXES.values(), ids=ID_INDEXES)
+@pytest.mark.parametrize("index", PANDAS_INDEXES_OF_IDS.values(), ids=PANDAS_INDEXES_OF_IDS)
 @pytest.mark.parametrize("is_frame", [False, True])
 def test_an_indexed_series_of_labels_is_joined_by_id(numbers, index, is_frame):
     names = {3: "three", 1: "one", 2: "two"}
@@ -955,7 +955,7 @@ def test_labels_with_a_default_index_are_in_record_order(numbers):
     assert [found.classes[label] for label in found.labels] == ["b", "a", "b"]
 
 
-def test_an_index_that_matches_no_id_is_an_error_that_suggests_to_numpy(tmp_path):
+def test_labels_whose_index_matches_no_id_suggest_to_numpy(tmp_path):
     path = tmp_path / "s.fa"
     path.write_text(">s1\nACGT\n>s2\nGGCA\n")
     frame = pd.DataFrame({"y": ["a", "x", "b"]}).query("y != 'x'")
@@ -984,7 +984,7 @@ def test_a_column_of_the_sequence_data_frame_labels_its_rows():
     assert [found.classes[label] for label in found.labels] == ["a", "b", "a"]
 
 
-def test_the_separator_in_the_sep_line_of_excel_is_used(labelled):
+def test_the_sep_line_of_excel_sets_the_separator_of_a_label_table(labelled):
     data = labelled("sep=;\nid;label\na;x\nb;y\nc;x\nd;y\n")
     assert (data.classes, values(data)) == (("x", "y"), [0, 1, 0, 1])
     with pytest.raises(FormatError, match="line 4: expected 2 cells, found 1"):
@@ -992,18 +992,18 @@ def test_the_separator_in_the_sep_line_of_excel_is_used(labelled):
 
 
 @pytest.mark.parametrize("separator", [",", "\t", ";"])
-def test_a_blank_may_follow_a_quoted_cell(labelled, separator):
+def test_a_blank_may_follow_a_quoted_cell_in_a_label_table(labelled, separator):
     lines = ['"id" ,"label" ,"note"', '"a" ,"x" ,"p "" q"  ', '"b","y" , "r"']
     text = "\n".join([*lines, "c,x,s", 'd, "y"  ,""']).replace(",", separator) + "\n"
     assert values(labelled(text)) == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize("header", ["id label\tnote", "#id label\tnote", "id\tlabel note"])
-def test_blanks_and_tabs_may_be_mixed(labelled, header):
+def test_a_label_table_may_mix_blanks_and_tabs(labelled, header):
     assert values(labelled(f"{header}\na x\tp\nb\ty q\nc x\tp\nd y\tq\n")) == [0, 1, 0, 1]
 
 
-def test_a_blank_is_not_a_separator_in_a_line_with_tabs(labelled):
+def test_a_blank_in_a_tab_separated_label_is_not_a_separator(labelled):
     text = "id\tmy label\na\tx y\nb\tz\nc\tx y\nd\tz\n"
     assert labelled(text, label_column="my label").classes == ("x y", "z")
 
@@ -1024,7 +1024,7 @@ def test_an_array_of_labels_for_a_stream_is_an_error(fasta):
 
 
 BOOLEAN_LABELS = [True, False, False, True]
-BOOLEAN_SOURCES = {
+SOURCES_OF_BOOLEAN_LABELS = {
     "frame": lambda _: pd.DataFrame({"id": list("abcd"), "label": BOOLEAN_LABELS}),
     "series": lambda _: pd.Series(BOOLEAN_LABELS, index=list("abcd")),
     "list": lambda _: BOOLEAN_LABELS,
@@ -1048,12 +1048,12 @@ def _parquet_of(path, cells):
     return path / "t.parquet"
 
 
-@pytest.mark.parametrize("how", BOOLEAN_SOURCES)
+@pytest.mark.parametrize("how", SOURCES_OF_BOOLEAN_LABELS)
 @pytest.mark.parametrize(
     "classes", [None, ("False", "True"), ("0", "1"), ("true", "false")]
 )
-def test_booleans_are_the_same_classes_from_every_source(fasta, tmp_path, how, classes):
-    labels = BOOLEAN_SOURCES[how](tmp_path)
+def test_boolean_labels_give_equal_classes_from_every_source(fasta, tmp_path, how, classes):
+    labels = SOURCES_OF_BOOLEAN_LABELS[how](tmp_path)
     data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, classes=classes))
     expected = ("0", "1") if classes is None else classes
     first = [1, 0, 0, 1] if expected[0].casefold() != "true" else [0, 1, 1, 0]
@@ -1061,7 +1061,7 @@ def test_booleans_are_the_same_classes_from_every_source(fasta, tmp_path, how, c
 
 
 @pytest.mark.parametrize("task", ["multilabel", "regress"])
-def test_columns_of_booleans_are_zeros_and_ones(fasta, task):
+def test_columns_of_boolean_labels_are_multilabel(fasta, task):
     frame = pd.DataFrame(
         {"id": list("abcd"), "p": BOOLEAN_LABELS, "q": ["TRUE", "FALSE"] * 2}
     )
@@ -1080,14 +1080,14 @@ def test_columns_of_booleans_are_zeros_and_ones(fasta, task):
         ("0,5", "write a point: 0.5"),
     ],
 )
-def test_a_number_with_commas_is_an_error_that_shows_its_correct_form(fasta, cell, remedy):
+def test_a_label_with_thousands_separators_is_an_error_with_a_remedy(fasta, cell, remedy):
     labels = {"a": cell, "b": "2", "c": "3", "d": "4"}
     for task in ("auto", "regress"):
         with pytest.raises(LabelError, match=re.escape(remedy)):
             SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, task=task))
 
 
-def test_labels_that_float32_cannot_distinguish_are_rejected(fasta):
+def test_labels_that_float32_cannot_distinguish_are_an_error(fasta):
     labels = {"a": 1e8 + 1, "b": 1e8 + 2, "c": 1e8 + 3, "d": 1e8 + 4}
     with pytest.raises(LabelError, match=r"differ by at most 3, .* subtract a number near"):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, task="regress"))
@@ -1132,7 +1132,7 @@ def test_a_missing_value_code_among_labels_causes_a_warning(tmp_path, cells, opt
 @pytest.mark.parametrize(
     "cells", [["-1", "0", "1", "0"], ["-9", "-2", "3", "4"], ["-9", "-9", "1", "1"]]
 )
-def test_other_negative_labels_do_not_warn(tmp_path, cells):
+def test_negative_labels_that_are_not_missing_codes_do_not_warn(tmp_path, cells):
     (tmp_path / "a.fa").write_text("".join(f">s{i}\nAC\n" for i in range(4)))
     labels = {f"s{i}": cell for i, cell in enumerate(cells)}
     classes = sorted(set(cells))

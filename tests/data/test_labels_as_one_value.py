@@ -66,7 +66,7 @@ def test_a_genotype_dataset_reads_labels_like_single_options(table):
     assert alone.labels.tolist() == [1, 0]
 
 
-def test_one_labels_object_works_for_datasets_with_other_defaults(table):
+def test_a_labels_object_works_for_every_type_of_dataset(table):
     labels = Labels({"x": 1.5, "y": 2.5, "z": 3.5}, task="regress")
     sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties={"iid": ["x", "y", "z"]})
     genotypes = sl.data.GenotypeDataset("g.bed", labels)
@@ -74,7 +74,7 @@ def test_one_labels_object_works_for_datasets_with_other_defaults(table):
     assert genotypes.labels.tolist() == sequences.labels.tolist() == [1.5, 2.5, 3.5]
 
 
-def test_options_missing_in_labels_take_the_defaults_of_the_dataset(table):
+def test_unset_options_of_a_labels_object_use_dataset_defaults(table):
     labels = Labels({"x": "a", "y": "b", "z": "NA"}, unlabelled="skip")
     assert sl.data.SequenceDataset("a.fa", labels=labels).ids == ["x", "y"]
 
@@ -84,7 +84,7 @@ def test_the_field_label_from_header_searches_the_headers(table):
     assert sl.data.SequenceDataset("a.fa", labels=labels).classes == ("x", "y", "z")
 
 
-def test_an_option_given_twice_is_rejected(table):
+def test_an_option_given_in_labels_and_as_keyword_is_an_error(table):
     message = r"pass task as an option of Labels\(...\), not to the dataset"
     with pytest.raises(sl.errors.ArgumentError, match=message):
         sl.data.SequenceDataset(
@@ -157,7 +157,7 @@ def test_the_old_keyword_phenotype_warns_and_gives_the_same_labels(table):
         ("SequenceStream", "label_colum", "labels=sl.data.Labels(label_column=...)?"),
     ],
 )
-def test_an_unknown_keyword_is_an_error_with_a_suggestion(maker, keyword, hint):
+def test_an_unknown_dataset_keyword_is_an_error_with_a_suggestion(maker, keyword, hint):
     inputs = {"IntervalDataset": ("x.bed", "x.fa"), "EmbeddingDataset": ({"x": [1.0]},)}
     with pytest.raises(TypeError) as caught:
         getattr(sl.data, maker)(*inputs.get(maker, ("x",)), **{keyword: "regress"})

@@ -20,7 +20,7 @@ def files(fasta):
     ]
 
 
-def test_the_name_of_a_file_is_the_class_of_its_records(files):
+def test_file_names_can_be_the_classes_of_records(files):
     data = SequenceDataset(files, labels="file")
     assert data.classes == ("neg.v2", "pos")
     assert np.asarray(data.labels).tolist() == [1, 1, 0, 0, 0]
@@ -34,7 +34,7 @@ def test_suffixes_of_format_and_compression_are_not_part_of_a_class(files, tmp_p
     assert SequenceDataset([packed, files[1]], labels="file").classes == ("neg.v2", "pos")
 
 
-def test_equal_ids_in_two_files_are_distinguished_by_file_and_ordinal(files):
+def test_labels_by_file_allow_equal_ids_in_two_files(files):
     data = SequenceDataset(files, labels="file", encoder=OneHot("dna"))
     both = [item for item in data if item["id"] == "a"]
     assert [(item["file"], item["ordinal"]) for item in both] == [
@@ -61,12 +61,12 @@ def test_a_pattern_names_the_class_of_several_files(files, tmp_path):
     assert np.asarray(data.labels).tolist() == [1.5, 1.5, 0.5, 0.5, 0.5]
 
 
-def test_a_file_without_a_class_is_an_error(files):
+def test_a_file_without_a_class_in_labels_by_file_is_an_error(files):
     with pytest.raises(LabelError, match=r"neg\.v2\.fasta: the dict .* lacks this file"):
         SequenceDataset(files, labels={str(files[0]): "yes"})
 
 
-def test_files_with_equal_names_are_an_error_with_a_remedy(fasta, tmp_path):
+def test_labels_by_file_with_equal_file_names_are_an_error(fasta, tmp_path):
     (tmp_path / "other").mkdir()
     files = [fasta({"a": "AC"}, "x.fa"), fasta({"b": "AC"}, "other/x.fa")]
     with pytest.raises(LabelError, match=r"all 2 sequences .*a dict from file to label"):

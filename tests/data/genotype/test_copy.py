@@ -22,7 +22,7 @@ def copies(cache):
     return sorted(cache.glob("genotypes/*/codes.bed"))
 
 
-def test_a_transposed_copy_is_written_once(write_bed, cache):
+def test_a_transposed_copy_of_a_bed_is_written_once(write_bed, cache):
     path = write_bed(33, 50).path
     first = open_dataset(path, cache).to_numpy()["inputs"]
     [made] = copies(cache)
@@ -32,7 +32,7 @@ def test_a_transposed_copy_is_written_once(write_bed, cache):
     assert made.stat().st_ino == before.st_ino
 
 
-def test_the_cached_copy_is_a_sample_major_bed(write_bed, cache):
+def test_the_cached_copy_of_a_bed_is_a_sample_major_bed(write_bed, cache):
     written = write_bed(33, 50)
     open_dataset(written.path, cache)
     data = copies(cache)[0].read_bytes()
@@ -40,7 +40,7 @@ def test_the_cached_copy_is_a_sample_major_bed(write_bed, cache):
     assert len(data) == 3 + 33 * 13
 
 
-def test_the_copy_does_not_depend_on_file_name_and_time(write_bed, cache, tmp_path):
+def test_a_cached_bed_copy_ignores_file_name_and_time(write_bed, cache, tmp_path):
     path = write_bed(33, 50).path
     open_dataset(path, cache)
     for suffix in ("bed", "bim", "fam"):
@@ -50,7 +50,7 @@ def test_the_copy_does_not_depend_on_file_name_and_time(write_bed, cache, tmp_pa
     assert len(copies(cache)) == 1
 
 
-def test_changed_content_of_equal_size_and_time_gets_a_new_copy(write_bed, cache):
+def test_a_bed_with_changed_content_gets_a_new_cached_copy(write_bed, cache):
     written = write_bed(33, 50)
     before = written.path.stat()
     first = open_dataset(written.path, cache).to_numpy()["inputs"]
@@ -62,14 +62,14 @@ def test_changed_content_of_equal_size_and_time_gets_a_new_copy(write_bed, cache
     assert (first != second).any()
 
 
-def test_another_selection_of_variants_gets_another_copy(write_bed, cache):
+def test_another_selection_of_variants_gets_another_cached_copy(write_bed, cache):
     path = write_bed(33, 50).path
     open_dataset(path, cache, variants=[3, 4])
     open_dataset(path, cache, variants=[4, 3])
     assert len(copies(cache)) == 2
 
 
-def test_a_damaged_line_of_a_copy_is_an_error_and_then_written_again(write_bed, cache):
+def test_a_cached_bed_copy_with_a_corrupt_row_is_written_again(write_bed, cache):
     path = write_bed(33, 50).path
     data = open_dataset(path, cache)
     expected = data.to_numpy()["inputs"].copy()
@@ -92,7 +92,7 @@ def damage(path, byte):
 
 @pytest.mark.parametrize("name", ["codes.bed", "sums", "facts.json"])
 @pytest.mark.parametrize("size", [0, 2, 100])
-def test_a_truncated_copy_is_written_again(write_bed, cache, name, size):
+def test_a_truncated_cached_bed_copy_is_written_again(write_bed, cache, name, size):
     path = write_bed(33, 50).path
     expected = open_dataset(path, cache).to_numpy()["inputs"]
     [made] = copies(cache)
@@ -102,7 +102,7 @@ def test_a_truncated_copy_is_written_again(write_bed, cache, name, size):
     np.testing.assert_array_equal(open_dataset(path, cache).to_numpy()["inputs"], expected)
 
 
-COPY_SCRIPT_TO_KILL = """
+TRANSPOSE_SCRIPT_TO_KILL = """
 import os, signal, sys
 import seqloom as sl
 sl.data.GenotypeDataset(
@@ -115,9 +115,9 @@ sl.data.GenotypeDataset(
 """
 
 
-def test_an_unfinished_copy_of_a_killed_process_is_not_used(write_bed, cache):
+def test_an_unfinished_bed_copy_of_a_killed_process_is_not_used(write_bed, cache):
     path = write_bed(2000, 3000).path
-    command = [sys.executable, "-c", COPY_SCRIPT_TO_KILL, str(path), str(cache)]
+    command = [sys.executable, "-c", TRANSPOSE_SCRIPT_TO_KILL, str(path), str(cache)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     # If the process was killed after the last step, the copy is complete.
     left = copies(cache)
@@ -128,19 +128,19 @@ def test_an_unfinished_copy_of_a_killed_process_is_not_used(write_bed, cache):
     assert not list(cache.glob("genotypes/.part-*")), left
 
 
-def test_a_copy_into_a_missing_folder_is_an_error(write_bed, tmp_path):
+def test_a_missing_folder_for_the_cached_bed_copy_is_an_error(write_bed, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(sl.errors.FileError, match="cannot cache"):
         open_dataset(write_bed().path, tmp_path / "file" / "cache")
 
 
-def test_progress_is_reported_while_a_copy_is_written(write_bed, cache):
+def test_progress_is_reported_while_a_bed_is_transposed(write_bed, cache):
     progress = []
     open_dataset(write_bed(40, 80).path, cache, progress=lambda *now: progress.append(now))
     assert progress[-1] == (800, 800)
 
 
-def test_the_progress_function_can_stop_the_copy(write_bed, cache):
+def test_the_progress_function_can_stop_the_transposition_of_a_bed(write_bed, cache):
     def stop(done, total):
         raise KeyboardInterrupt
 
@@ -149,7 +149,7 @@ def test_the_progress_function_can_stop_the_copy(write_bed, cache):
     assert not copies(cache)
 
 
-def test_a_file_that_changed_is_an_error_in_a_worker(write_bed, cache):
+def test_a_bed_that_changed_is_an_error_in_a_worker_process(write_bed, cache):
     import pickle
 
     path = write_bed(33, 50).path
@@ -174,7 +174,7 @@ print(peak() - before)
 """
 
 
-def test_transposing_takes_at_most_256_mib(tmp_path, cache):
+def test_transposing_a_bed_takes_at_most_256_mib(tmp_path, cache):
     """Transpose a file of 400 MB, with tiles of the maximum size."""
     individuals, variants = 40_000, 40_000
     path = tmp_path / "large.bed"
@@ -204,7 +204,7 @@ def assert_transposed(path, made, individuals, variants):
         np.testing.assert_array_equal(found.reshape(-1), codes)
 
 
-def test_the_hash_of_a_large_file_is_computed_once(tmp_path, cache):
+def test_the_hash_of_a_large_bed_is_computed_once(tmp_path, cache):
     path = tmp_path / "large.bed"
     path.write_bytes(b"\x6c\x1b\x01" + bytes(range(1, 65)) * (1 << 20))
     path.with_suffix(".fam").write_text(

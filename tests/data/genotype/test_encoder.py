@@ -10,7 +10,7 @@ import seqloom as sl
 from genotype_oracle import assert_equal_in_float32, standardised
 
 
-def test_statistics_come_only_from_the_fitted_samples(write_bed):
+def test_genotype_statistics_come_only_from_the_training_samples(write_bed):
     written = write_bed(40, 30)
     data = sl.data.GenotypeDataset(written.path)
     train = data[:25]
@@ -19,7 +19,7 @@ def test_statistics_come_only_from_the_fitted_samples(write_bed):
     assert_equal_in_float32(seen.to_numpy()["inputs"], expected)
 
 
-def test_genotypes_of_other_samples_do_not_affect_the_statistics(write_bed):
+def test_genotypes_outside_the_training_set_do_not_affect_statistics(write_bed):
     written = write_bed(40, 30)
     other = np.nan_to_num(written.copies, nan=-127).astype(np.int8)
     other[25:] = np.random.default_rng(5).integers(0, 3, (15, 30))
@@ -31,7 +31,7 @@ def test_genotypes_of_other_samples_do_not_affect_the_statistics(write_bed):
     assert found[0] == found[1]
 
 
-def test_subsets_of_a_split_are_standardised_by_the_training_set(write_bed):
+def test_genotypes_of_all_subsets_are_standardised_by_the_training_set(write_bed):
     written = write_bed(40, 30)
     for train, valid in [
         sl.data.split(sl.data.GenotypeDataset(written.path), (0.7, 0.3)),
@@ -43,7 +43,7 @@ def test_subsets_of_a_split_are_standardised_by_the_training_set(write_bed):
             assert_equal_in_float32(part.to_numpy()["inputs"], expected)
 
 
-def test_a_split_of_a_subset_is_standardised_by_its_own_training_set(write_bed):
+def test_a_split_of_a_subset_is_standardised_by_its_training_set(write_bed):
     written = write_bed(40, 30)
     part = sl.data.GenotypeDataset(written.path)[10:]
     train, valid = sl.data.split(part, (0.5, 0.5))
@@ -51,7 +51,7 @@ def test_a_split_of_a_subset_is_standardised_by_its_own_training_set(write_bed):
     assert_equal_in_float32(valid.to_numpy()["inputs"], expected)
 
 
-def test_a_split_keeps_a_fitted_encoder(write_bed):
+def test_splitting_a_genotype_dataset_keeps_a_fitted_encoder(write_bed):
     data = sl.data.GenotypeDataset(write_bed(40, 30).path)
     fitted = data.encoder.fit(data[:10])
     train, valid = sl.data.split(data.with_encoder(fitted), (0.5, 0.5))
@@ -76,7 +76,7 @@ def test_a_genotype_encoder_is_restored_from_settings_and_arrays(write_bed, how)
     np.testing.assert_array_equal(again.variants.ids, fitted.variants.ids)
 
 
-def test_arrays_of_another_encoder_are_rejected(write_bed):
+def test_restoring_a_genotype_encoder_from_other_arrays_is_an_error(write_bed):
     data = sl.data.GenotypeDataset(write_bed(40, 30).path)
     one, other = data.encoder.fit(data[:20]), data.encoder.fit(data[20:])
     settings = sl.data.GenotypeEncoder.from_dict(one.to_dict())
@@ -84,25 +84,25 @@ def test_arrays_of_another_encoder_are_rejected(write_bed):
         settings.with_arrays(other.arrays())
 
 
-def test_encoders_of_the_same_settings_are_equal_until_fitted(write_bed):
+def test_genotype_encoders_of_equal_settings_are_equal_until_fitted(write_bed):
     data = sl.data.GenotypeDataset(write_bed(40, 30).path)
     assert data.encoder == sl.data.GenotypeEncoder()
     assert data.encoder.fit(data[:20]) != data.encoder.fit(data[20:])
     assert not data.encoder.is_fitted
 
 
-def test_using_an_encoder_before_fitting_is_an_error_with_a_remedy():
+def test_using_a_genotype_encoder_before_fitting_is_an_error():
     with pytest.raises(ValueError, match=r"encoder\.fit\(train\)"):
         sl.data.GenotypeEncoder().tables()
 
 
-def test_fitting_on_no_samples_is_an_error(write_bed):
+def test_fitting_a_genotype_encoder_on_no_samples_is_an_error(write_bed):
     data = sl.data.GenotypeDataset(write_bed().path)
     with pytest.raises(ValueError, match="at least one sample"):
         data.encoder.fit(data[:0])
 
 
-def test_another_file_is_read_with_the_variants_of_the_encoder(write_bed):
+def test_a_fitted_encoder_selects_and_orders_variants_of_another_bed(write_bed):
     """The new file has more variants in another order, and some have flipped alleles."""
     written = write_bed(20, 12, allele_1=list("ACGT" * 3), allele_2=list("CGTA" * 3))
     data = sl.data.GenotypeDataset(written.path, variants=slice(2, 10))
@@ -132,7 +132,7 @@ def test_another_file_is_read_with_the_variants_of_the_encoder(write_bed):
     )
 
 
-def test_a_file_that_lacks_a_variant_is_rejected(write_bed):
+def test_a_bed_that_lacks_a_variant_of_the_encoder_is_an_error(write_bed):
     data = sl.data.GenotypeDataset(write_bed(20, 12).path)
     fitted = data.encoder.fit(data)
     fewer = write_bed(20, 11, name="b").path
@@ -140,7 +140,7 @@ def test_a_file_that_lacks_a_variant_is_rejected(write_bed):
         sl.data.GenotypeDataset(fewer, encoder=fitted)
 
 
-def test_a_given_encoder_excludes_the_arguments_of_encoders(write_bed):
+def test_encoder_arguments_besides_a_fitted_encoder_are_an_error(write_bed):
     path = write_bed().path
     data = sl.data.GenotypeDataset(path)
     fitted = data.encoder.fit(data)
@@ -151,7 +151,7 @@ def test_a_given_encoder_excludes_the_arguments_of_encoders(write_bed):
 
 
 @pytest.mark.parametrize("shape", [(5, 1), (5, 6), (6, 7), (70, 1003)])
-def test_codes_decode_to_the_same_numbers_in_numpy_and_pytorch(write_bed, shape):
+def test_numpy_and_pytorch_decode_genotype_codes_equally(write_bed, shape):
     torch = pytest.importorskip("torch")
     path = write_bed(*shape).path
     data = sl.data.GenotypeDataset(path)
@@ -165,7 +165,7 @@ def test_codes_decode_to_the_same_numbers_in_numpy_and_pytorch(write_bed, shape)
     np.testing.assert_array_equal(decoded.numpy(), expected)
 
 
-def test_codes_of_a_wrong_number_of_variants_are_rejected(write_bed):
+def test_decoding_codes_of_a_wrong_number_of_variants_is_an_error(write_bed):
     data = sl.data.GenotypeDataset(write_bed(5, 9).path)
     with pytest.raises(sl.errors.ShapeError, match=r"\(samples, 3\) for 9 variants"):
         data.encoder.fit(data).decode(np.zeros((2, 2), np.uint8))
@@ -183,7 +183,7 @@ def test_covariates_are_standardised_by_the_training_samples(write_bed):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_covariates_of_a_fitted_encoder_are_required(write_bed):
+def test_a_fitted_encoder_needs_its_covariates(write_bed):
     path = write_bed(20, 3).path
     data = sl.data.GenotypeDataset(path, covariates={f"iid{i + 1}": i for i in range(20)})
     fitted = data.encoder.fit(data)

@@ -9,33 +9,35 @@ from hypothesis import given, settings, strategies as st
 import seqloom as sl
 from genotype_oracle import assert_equal_in_float32, standardised
 
-READING_OPTIONS = [
+MEMORY_OPTIONS = [
     pytest.param({}, id="held"),
     pytest.param({"memory": 0}, id="copy"),
 ]
 BED_SHAPES = [(1, 1), (2, 3), (3, 2), (4, 4), (5, 6), (6, 5), (7, 9), (257, 130), (9, 1030)]
 
 
-@pytest.mark.parametrize("way", READING_OPTIONS)
+@pytest.mark.parametrize("way", MEMORY_OPTIONS)
 @pytest.mark.parametrize("major", ["SNP", "individual"])
 @pytest.mark.parametrize("shape", BED_SHAPES)
-def test_samples_are_imputed_and_standardised(write_bed, cache, way, major, shape):
+def test_sample_genotypes_are_imputed_and_standardised(write_bed, cache, way, major, shape):
     written = write_bed(*shape, major=major)
     data = sl.data.GenotypeDataset(written.path, cache=cache, **way)
     assert_equal_in_float32(data.to_numpy()["inputs"], standardised(written.copies))
 
 
-@pytest.mark.parametrize("way", READING_OPTIONS)
+@pytest.mark.parametrize("way", MEMORY_OPTIONS)
 @pytest.mark.parametrize("major", ["SNP", "individual"])
 @pytest.mark.parametrize("shape", BED_SHAPES)
-def test_variants_are_imputed_and_standardised(write_bed, cache, way, major, shape):
+def test_variant_genotypes_are_imputed_and_standardised(
+    write_bed, cache, way, major, shape
+):
     written = write_bed(*shape, major=major)
     data = sl.data.GenotypeDataset(written.path, by="variant", cache=cache, **way)
     assert_equal_in_float32(data.to_numpy()["inputs"], standardised(written.copies).T)
 
 
 @pytest.mark.parametrize("how", ["unit", ("beta", 1, 25), ("beta", 0.5, 0.5), None])
-def test_each_method_of_standardisation_follows_its_formula(write_bed, how):
+def test_each_method_of_genotype_standardisation_follows_its_formula(write_bed, how):
     written = write_bed(60, 40)
     data = sl.data.GenotypeDataset(written.path, standardize=how)
     expected = standardised(written.copies, how=how)
@@ -54,14 +56,14 @@ def test_missing_genotypes_are_nan_without_imputation(write_bed):
     np.testing.assert_array_equal(data.to_numpy()["inputs"], written.copies)
 
 
-def test_count_a1_false_counts_the_other_allele(write_bed):
+def test_the_option_count_a1_false_counts_copies_of_allele_2(write_bed):
     written = write_bed(30, 20)
     data = sl.data.GenotypeDataset(written.path, count_A1=False, standardize=None)
     expected = standardised(2 - written.copies, how=None)
     assert_equal_in_float32(data.to_numpy()["inputs"], expected)
 
 
-def test_constant_variants_become_zero_and_are_reported(write_bed):
+def test_standardising_constant_variants_gives_zeros_and_a_report(write_bed):
     values = np.array([[2, 0, 1, -127], [2, 1, 1, -127], [2, 2, -127, -127]], np.int8)
     written = write_bed.values(values)
     data = sl.data.GenotypeDataset(written.path)
@@ -70,7 +72,7 @@ def test_constant_variants_become_zero_and_are_reported(write_bed):
     assert data.report["constant_examples"] == ["sid1", "sid3", "sid4"]
 
 
-@pytest.mark.parametrize("way", READING_OPTIONS)
+@pytest.mark.parametrize("way", MEMORY_OPTIONS)
 @pytest.mark.parametrize("major", ["SNP", "individual"])
 @pytest.mark.parametrize("by", ["sample", "variant"])
 def test_variants_are_selected_by_ids_indices_masks_and_slices(
@@ -102,19 +104,19 @@ def test_variants_are_selected_by_ids_indices_masks_and_slices(
         ([], "must choose at least one variant"),
     ],
 )
-def test_unknown_variants_are_rejected(write_bed, wanted, message):
+def test_selecting_an_unknown_variant_is_an_error(write_bed, wanted, message):
     path = write_bed().path
     with pytest.raises((ValueError, IndexError), match=message):
         sl.data.GenotypeDataset(path, variants=wanted)
 
 
-def test_a_duplicate_variant_id_is_rejected(write_bed):
+def test_selecting_a_duplicate_variant_id_is_an_error(write_bed):
     path = write_bed(3, 2, sid=["x", "x"]).path
     with pytest.raises(ValueError, match="'x' occurs twice"):
         sl.data.GenotypeDataset(path, variants=["x"])
 
 
-def test_an_indexed_mask_of_variants_is_joined_by_id(write_bed):
+def test_a_pandas_mask_of_variants_is_joined_by_its_index(write_bed):
     path = write_bed(4, 5).path
     ids = sl.io.open_bed(path).sid.tolist()
     mask = pd.Series([True, False, False, True, False], index=ids[::-1])
@@ -123,7 +125,7 @@ def test_an_indexed_mask_of_variants_is_joined_by_id(write_bed):
         assert data.ids == [ids[at] for at in wanted]
 
 
-def test_a_variant_item_has_chromosome_and_position(write_bed):
+def test_an_item_of_a_variant_has_chromosome_and_position(write_bed):
     written = write_bed(4, 3, chromosome=["1", "X", "2"], bp_position=[10, 20, 30])
     item = sl.data.GenotypeDataset(written.path, by="variant")[1]
     assert item["id"] == "sid2"
@@ -131,7 +133,7 @@ def test_a_variant_item_has_chromosome_and_position(write_bed):
     assert "label" not in item
 
 
-def test_a_genotype_item_equals_a_row_of_a_batch(write_bed):
+def test_a_genotype_item_equals_its_row_in_a_batch(write_bed):
     data = sl.data.GenotypeDataset(
         write_bed().path, np.arange(10.0) + 0.5, np.arange(20.0).reshape(10, 2)
     )
@@ -142,7 +144,7 @@ def test_a_genotype_item_equals_a_row_of_a_batch(write_bed):
     assert batch["covariates"].shape == (2, 2)
 
 
-def test_a_batch_can_be_written_into_a_given_array(write_bed):
+def test_a_genotype_batch_can_be_written_into_an_out_array(write_bed):
     data = sl.data.GenotypeDataset(write_bed().path)
     out = np.empty((2, 7), np.float32)
     assert data.batch([1, 2], out=out)["inputs"] is out
@@ -163,12 +165,12 @@ def test_a_batch_can_be_written_into_a_given_array(write_bed):
         ({"by": "variant", "covariates": {"a": 1}}, "covariates belong to samples"),
     ],
 )
-def test_invalid_options_are_rejected(write_bed, options, message):
+def test_invalid_options_of_a_genotype_dataset_are_errors(write_bed, options, message):
     with pytest.raises(ValueError, match=message):
         sl.data.GenotypeDataset(write_bed().path, **options)
 
 
-def test_a_truncated_fam_is_rejected(write_bed):
+def test_a_genotype_dataset_with_a_truncated_fam_is_an_error(write_bed):
     path = write_bed(7, 5).path
     fam = path.with_suffix(".fam")
     fam.write_text("".join(fam.read_text().splitlines(keepends=True)[:-1]))
@@ -184,7 +186,7 @@ def test_a_truncated_fam_is_rejected(write_bed):
     choice=st.data(),
 )
 @settings(max_examples=60, deadline=None)
-def test_any_selection_agrees_with_bed_reader(
+def test_any_selection_of_genotypes_agrees_with_bed_reader(
     tmp_path_factory, shape, seed, major, memory, choice
 ):
     folder = tmp_path_factory.mktemp("bed")

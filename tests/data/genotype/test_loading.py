@@ -42,7 +42,7 @@ def assert_equal(one, other):
 
 @pytest.mark.parametrize("way", MEMORY_OPTIONS)
 @pytest.mark.parametrize("num_workers", [0, 1, 2])
-def test_batches_are_the_same_for_any_number_of_threads(data, way, num_workers):
+def test_genotype_batches_do_not_depend_on_the_number_of_threads(data, way, num_workers):
     whole = data(**way)
     expected = list(DataLoader(whole, 7, shuffle=True, seed=3))
     found = list(DataLoader(whole, 7, shuffle=True, seed=3, num_workers=num_workers))
@@ -58,7 +58,7 @@ def rows_of_ids(whole, ids):
 
 @pytest.mark.parametrize("way", MEMORY_OPTIONS)
 @pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_worker_processes_return_the_same_genotypes(data, way, start):
+def test_worker_processes_return_the_genotypes_of_threads(data, way, start):
     from loader_user import plain
 
     whole = data(**way)
@@ -72,7 +72,7 @@ def test_worker_processes_return_the_same_genotypes(data, way, start):
 
 @pytest.mark.parametrize("way", MEMORY_OPTIONS)
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_a_pytorch_loader_reads_genotypes(data, way, num_workers):
+def test_a_pytorch_loader_reads_a_genotype_dataset(data, way, num_workers):
     torch = pytest.importorskip("torch")
     whole = data(**way)
     loader = torch.utils.data.DataLoader(whole, 16, num_workers=num_workers)
@@ -94,7 +94,7 @@ def test_a_loader_returns_genotype_codes(data):
     assert "inputs" not in batch
 
 
-def test_a_loader_returns_variants(write_bed):
+def test_a_loader_can_return_variants_as_items(write_bed):
     whole = sl.data.GenotypeDataset(write_bed(30, 20).path, by="variant")
     batches = list(DataLoader(whole, 8, num_workers=2))
     found = np.concatenate([batch["inputs"] for batch in batches])
@@ -117,7 +117,7 @@ def test_a_pickled_genotype_dataset_is_equal(data, way):
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_another_process_reads_the_same_genotypes(data, start):
+def test_another_process_reads_equal_genotypes_from_a_pickled_dataset(data, start):
     whole = data(memory=0)
     with multiprocessing.get_context(start).Pool(1) as pool:
         found = pool.apply_async(whole.batch, ([3, 4],)).get(timeout=60)
@@ -156,7 +156,7 @@ def test_samplers_accept_genotype_datasets(write_bed):
     assert 20 <= sum(int(batch["label"].sum()) for batch in loader) <= 40
 
 
-def test_a_fingerprint_depends_on_the_data_that_is_read(write_bed, cache):
+def test_the_fingerprint_of_genotypes_depends_on_the_selected_data(write_bed, cache):
     path = write_bed(30, 20).path
     others: list[dict[str, Any]] = [
         {},
@@ -177,12 +177,12 @@ def test_a_fingerprint_depends_on_the_data_that_is_read(write_bed, cache):
         assert data.fingerprint() == prints[0]
 
 
-def test_cached_rejects_genotypes(data, tmp_path):
+def test_the_function_cached_rejects_genotypes(data, tmp_path):
     with pytest.raises(ValueError, match="only datasets of sequences"):
         sl.data.cached(data(), tmp_path)
 
 
-def test_a_dataset_waits_for_a_writer_that_has_removed_the_old_bed(write_bed, cache):
+def test_a_genotype_dataset_waits_for_a_bed_that_is_being_replaced(write_bed, cache):
     bed, found = Path(write_bed(5, 7).path), []
     away = bed.with_name("away")
 

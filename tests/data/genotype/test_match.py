@@ -14,7 +14,7 @@ def variants(*rows):
     return Variants(*np.array(rows).T)
 
 
-MODEL_VARIANTS = variants(("x", "A", "G"), ("y", "C", "T"), ("z", "T", "TA"))
+VARIANTS_OF_MODEL = variants(("x", "A", "G"), ("y", "C", "T"), ("z", "T", "TA"))
 
 
 @given(st.permutations(range(8)), st.lists(st.booleans(), min_size=8, max_size=8))
@@ -30,31 +30,31 @@ def test_variants_are_matched_in_any_order_with_any_allele_flip(order, exchanged
 
 def test_duplicate_variant_ids_are_distinguished_by_alleles():
     others = [("x", "A", "C"), ("y", "C", "T"), ("z", "TA", "T"), ("x", "G", "A")]
-    found = match_variants(MODEL_VARIANTS, variants(*others), name="x.bed")
+    found = match_variants(VARIANTS_OF_MODEL, variants(*others), name="x.bed")
     assert found.positions.tolist() == [3, 1, 2]
     assert found.is_flipped.tolist() == [True, False, True]
 
 
-def test_duplicate_variants_with_equal_alleles_are_rejected():
+def test_duplicate_variants_with_equal_alleles_are_an_error():
     twice = [("x", "A", "G"), ("x", "G", "A"), ("y", "C", "T"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match="2 variants x have the same alleles"):
-        match_variants(MODEL_VARIANTS, variants(*twice), name="x.bed")
+        match_variants(VARIANTS_OF_MODEL, variants(*twice), name="x.bed")
 
 
-def test_a_file_with_equal_variants_matches_despite_duplicate_ids():
+def test_identical_variant_lists_match_despite_duplicate_ids():
     twice = variants(("x", "A", "G"), ("x", "A", "G"))
     assert match_variants(twice, twice, name="x.bed").positions.tolist() == [0, 1]
 
 
 def test_missing_variants_are_counted_and_named_in_the_error():
     with pytest.raises(FormatError, match=r"3 variants, .* 2 of them .* \(x, z\)"):
-        match_variants(MODEL_VARIANTS, variants(("y", "C", "T")), name="x.bed")
+        match_variants(VARIANTS_OF_MODEL, variants(("y", "C", "T")), name="x.bed")
 
 
-def test_different_alleles_are_named_in_the_error():
+def test_the_error_for_different_alleles_names_them():
     others = [("x", "A", "G"), ("y", "C", "G"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match="alleles of y are C and G, expected C and T"):
-        match_variants(MODEL_VARIANTS, variants(*others), name="x.bed")
+        match_variants(VARIANTS_OF_MODEL, variants(*others), name="x.bed")
 
 
 @pytest.mark.parametrize("mark", ["0", "."])
@@ -76,7 +76,7 @@ def test_a_variant_with_one_missing_allele_is_matched_by_the_other(
     assert found.missing_alleles == 1
 
 
-def test_a_missing_allele_of_a_model_matches_any_allele():
+def test_a_missing_allele_in_the_model_matches_any_allele():
     found = match_variants(
         variants(("x", "0", "G")), variants(("x", "G", "A")), name="x.bed"
     )
@@ -84,13 +84,13 @@ def test_a_missing_allele_of_a_model_matches_any_allele():
 
 
 @pytest.mark.parametrize("alleles", [("0", "C"), ("0", "0"), ("C", "0")])
-def test_a_missing_allele_with_a_different_other_allele_is_rejected(alleles):
+def test_variants_with_a_missing_and_a_different_allele_do_not_match(alleles):
     others = [("x", *alleles), ("y", "C", "T"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match=r"the alleles of x are .* expected A and G"):
-        match_variants(MODEL_VARIANTS, variants(*others), name="x.bed")
+        match_variants(VARIANTS_OF_MODEL, variants(*others), name="x.bed")
 
 
-def test_a_match_of_both_alleles_is_preferred():
+def test_variant_matching_prefers_a_match_of_two_alleles():
     others = [("x", "0", "G"), ("x", "G", "A"), ("y", "C", "T"), ("z", "T", "TA")]
-    found = match_variants(MODEL_VARIANTS, variants(*others), name="x.bed")
+    found = match_variants(VARIANTS_OF_MODEL, variants(*others), name="x.bed")
     assert (found.positions.tolist(), found.missing_alleles) == ([1, 2, 3], 0)

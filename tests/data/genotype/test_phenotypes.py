@@ -65,7 +65,7 @@ PHENOTYPE_OF_ID = {"i1": 0.5, "i2": 1.5, "i3": 2.5, "i4": 3.5}
         "# made by me\n# FID,IID,Y\nf4,i4,3.5\nf1,i1,0.5\nf2,i2,1.5\nf3,i3,2.5\n",
     ],
 )
-def test_tables_with_and_without_a_header_are_joined(four, table, text):
+def test_phenotype_tables_with_and_without_a_header_are_joined(four, table, text):
     found, data = labelled(four(), table(text))
     assert found == PHENOTYPE_OF_ID
     assert (data.task, len(data.classes)) == ("regress", 1)
@@ -79,11 +79,11 @@ def test_tables_with_and_without_a_header_are_joined(four, table, text):
         np.array(list(PHENOTYPE_OF_ID.values())),
     ],
 )
-def test_dicts_and_arrays_are_joined(four, phenotype):
+def test_phenotypes_in_dicts_and_arrays_are_joined(four, phenotype):
     assert labelled(four(), phenotype)[0] == PHENOTYPE_OF_ID
 
 
-def test_a_table_with_fid_and_iid_is_joined_by_both(four, table):
+def test_a_phenotype_table_with_fid_and_iid_is_joined_by_fid_and_iid(four, table):
     path = four(["x", "x", "y", "y"])
     text = "FID IID Y\nf2 x 0.5\nf1 x 1.5\nf4 y 2.5\nf3 y 3.5\n"
     assert labelled(path, table(text))[0] == {
@@ -94,12 +94,12 @@ def test_a_table_with_fid_and_iid_is_joined_by_both(four, table):
     }
 
 
-def test_an_iid_without_a_fid_must_be_unique(four, table):
+def test_phenotypes_joined_by_iid_alone_need_unique_iids(four, table):
     with pytest.raises(sl.errors.LabelError, match=r"'x' occurs twice.*FID and IID"):
         labelled(four(["x", "x", "y", "z"]), table("IID Y\nx 1.5\ny 2.5\nz 3\n"))
 
 
-def test_two_individuals_of_the_same_ids_cannot_be_labelled(write_bed):
+def test_individuals_with_equal_fid_and_iid_cannot_be_labelled(write_bed):
     path = write_bed(2, 3, fid=["f", "f"], iid=["i", "i"]).path
     with pytest.raises(sl.errors.LabelError, match="'f i' occurs twice"):
         sl.data.GenotypeDataset(path, np.array([0.5, 1.5]))
@@ -117,12 +117,12 @@ def test_a_choice_among_several_phenotype_columns_is_required(four, table):
     np.testing.assert_array_equal(both.labels[1], [2, 2.5])
 
 
-def test_the_id_column_can_be_chosen(four, table):
+def test_the_id_column_of_a_phenotype_table_can_be_chosen(four, table):
     path = table("who\tY\n" + "".join(f"i{i}\t{i}.5\n" for i in range(1, 5)))
     assert labelled(four(), path, id_column="who")[0]["i2"] == 2.5
 
 
-def test_contradictory_rows_for_one_sample_are_rejected(four, table):
+def test_contradictory_phenotypes_of_one_sample_are_an_error(four, table):
     path = table("IID Y\ni1 0.5\ni2 1.5\ni3 1.5\ni4 1.5\ni1 0.7\n")
     with pytest.raises(
         sl.errors.LabelError, match=r"line 6: id 'i1' has '0.7', but .*line 2"
@@ -130,7 +130,7 @@ def test_contradictory_rows_for_one_sample_are_rejected(four, table):
         sl.data.GenotypeDataset(four(), path)
 
 
-def test_a_sample_without_a_row_is_an_error_or_skipped(four):
+def test_a_sample_without_a_phenotype_row_is_an_error_or_skipped(four):
     some = {"i2": 0.5, "i4": 1.5, "j": 1, "k": 2, "l": 3, "m": 4}
     with pytest.raises(sl.errors.LabelError, match=r"2 of 4 samples have no row.*i1, i3"):
         labelled(four(), some)
@@ -171,7 +171,7 @@ def test_the_marks_of_missing_phenotypes_can_be_chosen(four):
         ("1 1 2 2", "12", [0, 0, 1, 1]),
     ],
 )
-def test_controls_and_cases_are_decoded_by_their_coding(four, values, coding, expected):
+def test_controls_and_cases_are_decoded_by_plink_coding(four, values, coding, expected):
     numbers = dict(zip(SAMPLE_IDS, values.split(), strict=True))
     data = sl.data.GenotypeDataset(four(), sl.data.Labels(numbers, coding=coding))
     assert data.classes == ("control", "case")
@@ -205,7 +205,7 @@ def test_phenotypes_that_look_like_case_codes_can_be_read_as_numbers(four):
     assert labelled(four(), numbers, task="regress")[0]["i3"] == 2
 
 
-def test_phenotypes_given_as_words_are_classes(four):
+def test_phenotypes_that_are_words_are_classes(four):
     colours = dict(zip(SAMPLE_IDS, ["red", "blue", "red", "green"], strict=True))
     assert sl.data.GenotypeDataset(four(), colours).classes == ("blue", "green", "red")
     given = sl.data.GenotypeDataset(
@@ -214,7 +214,7 @@ def test_phenotypes_given_as_words_are_classes(four):
     assert given.labels.tolist() == [0, 2, 0, 1]
 
 
-def test_the_fam_column_is_the_default_phenotype(four):
+def test_the_sixth_fam_column_is_the_default_phenotype(four):
     data = sl.data.GenotypeDataset(four(pheno=["1", "2", "-9", "2"]))
     assert (data.ids, data.labels.tolist()) == (["i1", "i2", "i4"], [0, 1, 1])
     assert data.report["missing_labels"] == 1
@@ -230,7 +230,7 @@ def test_a_fam_of_0_and_1_warns_that_plink_reads_it_differently(four, column):
     assert [it.filename for it in caught] == [__file__]
 
 
-def test_an_explicit_coding_does_not_warn(four):
+def test_an_explicit_coding_of_cases_causes_no_warning(four):
     path = four(pheno=["0", "1", "1", "0"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -242,7 +242,7 @@ def test_an_explicit_coding_does_not_warn(four):
 
 
 @pytest.mark.parametrize("mark", ["N/A", "None", "null", ".", "?", "#N/A", "<NA>"])
-def test_a_class_that_looks_like_a_missing_value_causes_a_warning(four, mark):
+def test_a_phenotype_class_that_looks_missing_causes_a_warning(four, mark):
     states = dict(zip(SAMPLE_IDS, ["well", "ill", mark, "ill"], strict=True))
     path, text = four(), f"'{re.escape(mark)}' looks like a missing value"
     with pytest.warns(sl.errors.DataWarning, match=text) as caught:
@@ -276,7 +276,7 @@ def test_a_constant_fam_column_is_not_a_phenotype(four, column):
     assert (len(data), data.labels, data.task) == (4, None, None)
 
 
-def test_labels_false_ignores_the_fam_column(four):
+def test_the_option_labels_false_ignores_the_phenotype_in_the_fam(four):
     data = sl.data.GenotypeDataset(four(pheno=["1", "2", "-9", "2"]), labels=False)
     assert (len(data), data.labels) == (4, None)
 
@@ -344,7 +344,7 @@ def test_phenotype_files_of_regenie_are_joined():
 HEADERLESS_TABLE = "f1 i1 0.5 7\nf2 i2 1.5 8\nf3 i3 2.5 9\nf4 i4 3.5 7.5\n"
 
 
-def test_a_headerless_column_is_chosen_by_its_number(four, table):
+def test_a_phenotype_column_without_a_name_is_chosen_by_its_number(four, table):
     data = sl.data.GenotypeDataset(
         four(), sl.data.Labels(table(HEADERLESS_TABLE), label_column="phenotype2")
     )
@@ -355,7 +355,7 @@ def test_a_headerless_column_is_chosen_by_its_number(four, table):
         )
 
 
-def test_duplicate_column_names_of_a_data_frame_are_rejected(four):
+def test_duplicate_column_names_of_phenotypes_are_an_error(four):
     rows = [[f"f{i}", f"i{i}", 1.0, 2.0] for i in range(4)]
     frame = pd.DataFrame(rows, columns=["FID", "IID", "age", "age"])
     with pytest.raises(sl.errors.LabelError, match="columns are named 'age'"):
@@ -372,19 +372,19 @@ def test_duplicate_covariate_names_are_rejected(four, table):
         sl.data.GenotypeDataset(four(), covariates=named, covariate_columns=["A"])
 
 
-def test_covariates_that_match_no_sample_are_rejected(four, table):
+def test_covariates_that_match_no_sample_are_an_error(four, table):
     others = table("FID IID A B\n" + HEADERLESS_TABLE.replace("i", "j"))
     with pytest.raises(sl.errors.LabelError, match=r"found f1:j1, .* expected i1, i2"):
         sl.data.GenotypeDataset(four(), covariates=others, missing_covariates="mean")
 
 
-def test_a_covariate_beyond_float32_is_rejected(four):
+def test_a_covariate_beyond_the_range_of_float32_is_an_error(four):
     ages = dict.fromkeys(SAMPLE_IDS, 1.0) | {"i2": 1e300}
     with pytest.raises(sl.errors.LabelError, match=r"'1e\+300', expected a number"):
         sl.data.GenotypeDataset(four(), covariates=ages)
 
 
-def test_a_single_mark_of_missing_values_need_not_be_a_list(four):
+def test_the_option_missing_accepts_a_single_string(four):
     found, data = labelled(four(), PHENOTYPE_OF_ID | {"i2": "NA"}, missing="NA")
     assert (list(found), data.task) == (["i1", "i3", "i4"], "regress")
 
@@ -433,7 +433,7 @@ def test_a_missing_phenotype_in_memory_is_skipped_and_counted(four, table, mark,
 
 @pytest.mark.parametrize("word", ["1,25", ".", "unknown"])
 @pytest.mark.parametrize("number", ["1.5", "1"])
-def test_a_malformed_number_is_not_a_class(four, word, number):
+def test_a_malformed_number_among_phenotypes_is_an_error(four, word, number):
     labels = {"i1": number, "i2": word, "i3": "2", "i4": number}
     with pytest.raises(sl.errors.LabelError, match=f"some are not: '{word}'"):
         sl.data.GenotypeDataset(four(), labels)
@@ -483,7 +483,7 @@ def test_a_data_frame_of_phenotypes_without_ids_is_an_error(four):
 
 
 @pytest.mark.parametrize("name", ["labels", "covariates"])
-def test_an_iid_with_two_values_in_a_series_is_an_error(four, name):
+def test_an_iid_with_two_phenotypes_in_a_series_is_an_error(four, name):
     given: dict[str, Any] = {
         name: pd.Series([0.5, 1.5, 2.5, 3.5, 9], index=[*SAMPLE_IDS, "i1"])
     }
@@ -491,7 +491,7 @@ def test_an_iid_with_two_values_in_a_series_is_an_error(four, name):
         sl.data.GenotypeDataset(four(), **given)
 
 
-def test_phenotype_columns_are_in_the_order_of_the_classes(four):
+def test_phenotype_columns_have_the_order_of_the_option_classes(four):
     frame = pd.DataFrame({"IID": SAMPLE_IDS, "p": [1.5, 2, 3, 4], "q": [5.5, 6, 7, 8]})
     data = sl.data.GenotypeDataset(
         four(),
@@ -504,12 +504,12 @@ def test_phenotype_columns_are_in_the_order_of_the_classes(four):
     ("options", "message"),
     [({"classes": 3}, "classes must be"), ({"missing": b"NA"}, "missing must be")],
 )
-def test_invalid_column_names_are_an_error_with_a_clear_message(four, options, message):
+def test_invalid_phenotype_column_names_are_an_error(four, options, message):
     with pytest.raises(sl.errors.ArgumentError, match=message):
         sl.data.GenotypeDataset(four(), sl.data.Labels(**options))
 
 
-def test_a_list_of_strings_that_are_not_tables_is_an_error_with_a_remedy(four):
+def test_a_list_of_strings_as_phenotypes_is_an_error_with_a_remedy(four):
     with pytest.raises(
         sl.errors.MissingFileError, match=r"phenotypes in record order .*array"
     ):
@@ -517,7 +517,7 @@ def test_a_list_of_strings_that_are_not_tables_is_an_error_with_a_remedy(four):
 
 
 @pytest.mark.parametrize("cell", ["1_000", "\u0661"])
-def test_digits_that_plink_does_not_read_are_not_numbers(four, tmp_path, cell):
+def test_non_ascii_digits_in_phenotypes_are_not_numbers(four, tmp_path, cell):
     rows = [
         f"{name},{value}" for name, value in zip(SAMPLE_IDS, [0.5, cell, 2, 3], strict=True)
     ]
@@ -530,7 +530,7 @@ def test_digits_that_plink_does_not_read_are_not_numbers(four, tmp_path, cell):
         sl.data.GenotypeDataset(four(), covariates=tmp_path / "y.csv")
 
 
-def test_a_list_in_a_cell_of_phenotypes_is_an_error(four):
+def test_a_list_as_the_phenotype_of_one_sample_is_an_error(four):
     frame = pd.DataFrame({"IID": SAMPLE_IDS, "p": [[0.5, 1], [1, 2], [2, 3], [3, 4]]})
     with pytest.raises(sl.errors.LabelError, match="expected one value"):
         sl.data.GenotypeDataset(four(), frame)
@@ -604,7 +604,7 @@ def test_phenotypes_are_joined_by_an_integer_index(four, kind):
     )
 
 
-def test_an_index_that_names_no_sample_is_an_error(four):
+def test_phenotypes_whose_index_matches_no_sample_are_an_error(four):
     values = pd.Series([0.5, 1.5, 2.5, 3.5, 4.5]).drop(1)
     with pytest.raises(sl.errors.LabelError, match="its ids are '0', '2', '3'"):
         sl.data.GenotypeDataset(four(), values)

@@ -12,7 +12,7 @@ from seqloom.errors import AlphabetError, FormatError, SeqloomError, ShapeError
 
 PackedStream: Any = seqloom.data.PackedStream  # settings are passed as untyped dicts
 
-FOR_ONE_AND_TWO_THREADS = pytest.mark.parametrize("threads", [1, 2])
+PARAMETRIZE_THREADS = pytest.mark.parametrize("threads", [1, 2])
 
 
 def read_to_error(path, *arguments, **options):
@@ -23,7 +23,7 @@ def read_to_error(path, *arguments, **options):
     return [n for batch in found for n in batch["ordinals"].tolist()], caught.value
 
 
-@FOR_ONE_AND_TWO_THREADS
+@PARAMETRIZE_THREADS
 def test_an_invalid_character_is_an_error_with_file_record_line_and_byte(fasta, threads):
     path = fasta([("a", "MK"), ("b one", "MK\nT!V"), ("c", "M")])
     before, error = read_to_error(path, num_threads=threads)
@@ -34,7 +34,7 @@ def test_an_invalid_character_is_an_error_with_file_record_line_and_byte(fasta, 
     assert error.path == str(path)
 
 
-def test_an_invalid_character_in_a_later_window_is_counted_from_the_record_start(fasta):
+def test_positions_of_invalid_characters_count_from_the_record_start(fasta):
     path = fasta({"a": "MKTV" * 10 + "!" + "MKTV"})
     _, error = read_to_error(path, max_length=8, overlap=2)
     assert isinstance(error, AlphabetError)
@@ -42,7 +42,7 @@ def test_an_invalid_character_in_a_later_window_is_counted_from_the_record_start
 
 
 @pytest.mark.parametrize("stop", [7, 8, 9, 40])
-def test_a_stop_symbol_inside_a_record_is_kept_at_the_end_of_a_window(fasta, stop):
+def test_a_stop_symbol_inside_a_record_is_kept_at_a_window_end(fasta, stop):
     letters = "MKTV" * 11
     path = fasta({"a": letters[:stop] + "*" + letters[stop:]})
     _, error = read_to_error(path, max_length=8, overlap=2)
@@ -50,7 +50,7 @@ def test_a_stop_symbol_inside_a_record_is_kept_at_the_end_of_a_window(fasta, sto
     assert (error.position, error.character) == (stop, "*")
 
 
-def test_two_stop_symbols_at_the_end_are_an_error(fasta):
+def test_packing_a_record_with_two_final_stop_symbols_is_an_error(fasta):
     with pytest.raises(AlphabetError):
         Tokens("esm2")("MK**")
     _, error = read_to_error(fasta({"a": "MK**"}))
@@ -58,7 +58,7 @@ def test_two_stop_symbols_at_the_end_are_an_error(fasta):
     assert error.position == 2
 
 
-@FOR_ONE_AND_TWO_THREADS
+@PARAMETRIZE_THREADS
 def test_a_record_longer_than_max_tokens_is_an_error_with_a_remedy(fasta, threads):
     path = fasta({"a": "MK", "b": "M" * 100_000})
     before, error = read_to_error(path, num_threads=threads)
@@ -71,15 +71,15 @@ def test_a_record_longer_than_max_tokens_is_an_error_with_a_remedy(fasta, thread
     )
 
 
-def test_windows_cover_a_long_record_completely(fasta):
+def test_packed_windows_cover_a_long_record_completely(fasta):
     path = fasta({"a": "MKTV" * 25_000})
     batches = list(PackedStream(path, max_length=1022, overlap=128))
     kept = sum(int(stop - first) for b in batches for first, stop in b["keep"])
     assert kept == 100_000
 
 
-@FOR_ONE_AND_TWO_THREADS
-def test_an_empty_record_is_an_error(fasta, threads):
+@PARAMETRIZE_THREADS
+def test_packing_an_empty_record_is_an_error(fasta, threads):
     path = fasta({"a": "MK", "b": "", "c": "M"})
     before, error = read_to_error(path, num_threads=threads)
     assert isinstance(error, FormatError)
@@ -88,7 +88,7 @@ def test_an_empty_record_is_an_error(fasta, threads):
     assert 'empty="keep"' in str(error)
 
 
-def test_a_record_that_is_only_a_stop_counts_as_empty(fasta):
+def test_packing_treats_a_record_of_only_a_stop_symbol_as_empty(fasta):
     _, error = read_to_error(fasta({"a": "*"}))
     assert "no residues" in str(error)
 
@@ -100,7 +100,7 @@ def test_the_option_empty_keep_packs_empty_records(fasta):
     assert batch["lengths"].tolist() == [2, 0, 1]
 
 
-def test_an_empty_file_is_an_error(tmp_path):
+def test_a_packed_stream_of_an_empty_file_is_an_error(tmp_path):
     path = tmp_path / "a.fa"
     path.write_text("")
     before, error = read_to_error(path)
@@ -108,8 +108,8 @@ def test_an_empty_file_is_an_error(tmp_path):
     assert (before, error.path) == ([], str(path))
 
 
-@FOR_ONE_AND_TWO_THREADS
-def test_a_truncated_gzip_yields_the_records_before_the_error(tmp_path, threads):
+@PARAMETRIZE_THREADS
+def test_a_packed_stream_yields_records_before_a_gzip_truncation(tmp_path, threads):
     path = tmp_path / "a.fa.gz"
     text = "".join(f">r{i}\n{'MKTV' * (i % 50 + 1)}\n" for i in range(5000))
     path.write_bytes(gzip.compress(text.encode())[:-2000])
@@ -122,7 +122,7 @@ def test_a_truncated_gzip_yields_the_records_before_the_error(tmp_path, threads)
 @pytest.mark.parametrize(
     "text", ["ACGT\n", ">a\nMK\n>b\nM K\n", ">a\nMK\n>\nMK\n", ">a\nM\0K\n"]
 )
-def test_an_invalid_file_raises_the_error_of_the_reader(tmp_path, text):
+def test_a_packed_stream_reports_invalid_files_like_the_reader(tmp_path, text):
     path = tmp_path / "a.fa"
     path.write_text(text)
     with pytest.raises(FormatError) as wanted:
@@ -154,6 +154,6 @@ def test_a_packed_stream_reads_fastq(tmp_path):
     assert batch["input_ids"].tolist() == [0, 4, 5, 6, 7, 2]
 
 
-def test_both_reference_parsers_of_the_tests_give_equal_records(fasta):
+def test_the_reference_parser_for_packing_reads_fasta(fasta):
     path = fasta({"a": "MK", "b": "M"})
     assert read(path) == [("a", "MK"), ("b", "M")]

@@ -65,7 +65,7 @@ def test_a_packed_stream_resumes_from_every_batch(files, threads):
     st.integers(1, 12),
     st.integers(0, 30),
 )
-def test_resuming_with_unpacked_windows_loses_and_repeats_no_window(
+def test_a_resumed_packed_stream_loses_and_repeats_no_window(
     tmp_path_factory, lengths, window, stop
 ):
     path = write(tmp_path_factory.mktemp("any") / "a.fa", lengths)
@@ -78,7 +78,7 @@ def test_resuming_with_unpacked_windows_loses_and_repeats_no_window(
     assert same_batches([*before, *second], whole)
 
 
-def test_a_range_of_records_resumes(files):
+def test_a_packed_stream_of_a_record_range_resumes(files):
     options = {"records": (30, 120), "max_tokens": 400}
     whole = list(PackedStream(files[1], **options))
     first, second = (PackedStream(files[1], **options) for _ in range(2))
@@ -87,7 +87,7 @@ def test_a_range_of_records_resumes(files):
     assert same_batches([*before, *second], whole)
 
 
-def test_a_stream_with_a_token_function_resumes(files):
+def test_a_packed_stream_with_a_token_function_resumes(files):
     def tokens(sequence):
         return [*sequence]
 
@@ -99,7 +99,7 @@ def test_a_stream_with_a_token_function_resumes(files):
     assert same_batches([*before, *second], whole)
 
 
-def test_resuming_after_the_last_batch_yields_nothing(files):
+def test_resuming_a_packed_stream_after_its_end_yields_no_batches(files):
     first, second = (PackedStream(files, **STREAM_OPTIONS) for _ in range(2))
     list(first)
     second.load_state_dict(first.state_dict())
@@ -107,13 +107,13 @@ def test_resuming_after_the_last_batch_yields_nothing(files):
     assert second.content == first.content
 
 
-def test_resuming_before_the_first_batch_yields_all_batches(files):
+def test_resuming_a_packed_stream_at_its_start_yields_all_batches(files):
     first, second = (PackedStream(files, **STREAM_OPTIONS) for _ in range(2))
     second.load_state_dict(first.state_dict())
     assert same_batches(list(second), list(first))
 
 
-def test_resuming_with_an_index_does_not_read_the_beginning(tmp_path):
+def test_resuming_with_an_index_does_not_read_earlier_records(tmp_path):
     path = write(tmp_path / "a.fa", [300] * 20_000)
     stream = PackedStream(path, num_threads=1)
     list(islice(stream, 1300))
@@ -146,20 +146,20 @@ def _bytes_read():
         ({"empty": "keep"}, "empty"),
     ],
 )
-def test_a_state_of_other_settings_is_rejected_with_their_names(files, changed, name):
+def test_a_packed_state_of_other_settings_is_an_error_that_names_them(files, changed, name):
     state = PackedStream(files, **STREAM_OPTIONS).state_dict()
     other = PackedStream(files, **(STREAM_OPTIONS | changed))
     with pytest.raises(ArgumentError, match=f"packed stream with {name}"):
         other.load_state_dict(state)
 
 
-def test_a_state_of_another_file_is_an_error(files):
+def test_a_packed_state_of_another_file_is_an_error(files):
     state = PackedStream(files[0]).state_dict()
     with pytest.raises(ArgumentError, match="files"):
         PackedStream(files[1]).load_state_dict(state)
 
 
-def test_a_file_changed_in_the_middle_is_an_error_or_changes_the_content_hash(tmp_path):
+def test_a_change_in_a_packed_file_is_an_error_or_changes_the_hash(tmp_path):
     lengths = [200] * 2000
     path = write(tmp_path / "a.fa", lengths)
     stream = PackedStream(path, max_tokens=1000)

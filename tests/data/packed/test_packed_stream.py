@@ -80,7 +80,7 @@ def test_packed_batches_equal_those_of_a_python_packer(folder, case):
 
 
 @given(cases)
-def test_the_non_overlapping_ranges_of_windows_restore_every_record(folder, case):
+def test_packed_windows_without_their_overlaps_restore_every_record(folder, case):
     lengths, max_tokens, window, most, overlap = case
     path = write(folder / "b.fa", lengths)
     stream = PackedStream(
@@ -98,7 +98,7 @@ def test_the_non_overlapping_ranges_of_windows_restore_every_record(folder, case
     assert [row.tolist() for row in merged] == wanted
 
 
-def test_every_record_is_packed_exactly_once(proteins):
+def test_a_packed_stream_contains_every_record_once(proteins):
     seen = np.zeros(300, np.uint8)
     for batch in PackedStream(proteins, max_tokens=2048):
         np.add.at(seen, batch["ordinals"], 1)
@@ -150,13 +150,13 @@ def test_packed_stream_batches_equal_those_of_the_collator(proteins):
     assert found == wanted
 
 
-def test_batches_with_16384_tokens_are_nearly_full(tmp_path):
+def test_packed_batches_of_16384_tokens_are_nearly_full(tmp_path):
     path = write(tmp_path / "p.fa", uniprot_like(30_000))
     sizes = [batch["input_ids"].size for batch in PackedStream(path, max_tokens=16384)]
     assert np.mean(sizes) / 16384 >= 0.998
 
 
-def test_ordinals_count_over_all_files(tmp_path):
+def test_ordinals_in_packed_batches_count_over_all_files(tmp_path):
     paths = [
         write(tmp_path / f"{name}.fa", [5, 6, 7], seed) for seed, name in enumerate("ab")
     ]
@@ -166,12 +166,12 @@ def test_ordinals_count_over_all_files(tmp_path):
     ]
 
 
-def test_a_second_pass_returns_the_same_batches(proteins):
+def test_a_second_pass_over_a_packed_stream_returns_equal_batches(proteins):
     stream = PackedStream(proteins, max_tokens=2048)
     assert same_batches(list(stream), list(stream))
 
 
-def test_a_pattern_expands_to_its_files(tmp_path):
+def test_a_packed_stream_expands_a_file_pattern(tmp_path):
     for name in "ab":
         write(tmp_path / f"{name}.fa", [5])
     batch = next(iter(PackedStream(tmp_path / "*.fa")))
@@ -180,7 +180,7 @@ def test_a_pattern_expands_to_its_files(tmp_path):
 
 @pytest.mark.parametrize("packed", ["plain", "gzip", "bgzip"])
 @pytest.mark.parametrize("bounds", [(0, 300), (7, 8), (100, 250), (290, 300), (5, 5)])
-def test_a_range_of_records_equals_that_range_of_the_whole_file(
+def test_a_packed_record_range_equals_the_range_of_the_whole_file(
     proteins, tmp_path, packed, bounds
 ):
     path = _compress(proteins, tmp_path, packed)
@@ -213,7 +213,7 @@ def _compress(plain, folder, packed):
     return path
 
 
-def test_a_range_of_records_reads_only_its_bytes(tmp_path):
+def test_a_packed_record_range_reads_only_its_bytes(tmp_path):
     path = write(
         tmp_path / "p.fa", [500] * 20_000
     )  # larger than the 1 MiB that the check reads
@@ -228,7 +228,7 @@ def _bytes_read():
         return int(file.readline().split()[1])
 
 
-def test_the_content_hash_covers_ids_and_sequences_in_order(tmp_path):
+def test_the_content_hash_of_a_packed_stream_covers_ids_and_sequences(tmp_path):
     texts = {
         "same": ">a x\nMK\nTV\n>b\nMM\n",
         "other lines": ">a y\nMKT\nV\n>b\nMM\n",
@@ -250,27 +250,27 @@ def test_the_content_hash_covers_ids_and_sequences_in_order(tmp_path):
     assert all(len(content) == 16 for content in found.values())
 
 
-def test_a_final_stop_is_not_a_token(tmp_path):
+def test_a_final_stop_symbol_is_not_packed_as_a_token(tmp_path):
     path = tmp_path / "a.fa"
     path.write_text(">a\nmkX\n>b\nMKT*\n")
     batch = next(iter(PackedStream(path, Tokens("esm2"))))
     assert batch["lengths"].tolist() == [3, 3]
 
 
-def test_ids_with_invalid_utf8_are_strings(tmp_path):
+def test_packed_ids_with_invalid_utf8_are_strings(tmp_path):
     path = tmp_path / "a.fa"
     path.write_bytes(b">a/b'\"\x1b[31m\xff text\nMK\n>" + b"x" * 300 + b"\nM\n")
     batch = next(iter(PackedStream(path)))
     assert batch["sequence_ids"] == ["a/b'\"\x1b[31m\\xff", "x" * 300]
 
 
-def test_a_stream_may_be_pickled(proteins):
+def test_a_packed_stream_can_be_pickled(proteins):
     sealed = ForkingPickler.dumps(PackedStream(proteins, max_tokens=2048))
     stream = pickle.loads(sealed)  # noqa: S301 - our own
     assert same_batches(list(stream), list(PackedStream(proteins, max_tokens=2048)))
 
 
-def test_a_stream_that_ends_early_ends_its_threads(proteins):
+def test_stopping_a_packed_stream_early_ends_its_threads(proteins):
     for _ in range(50):
         stream = PackedStream(proteins, max_tokens=1100, num_threads=2)
         next(iter(stream))
@@ -300,26 +300,26 @@ def _threads():
         ({"tokens": Tokens("dna", k=3), "max_length": 9}, "one token per residue"),
     ],
 )
-def test_an_invalid_setting_is_named_in_the_error(proteins, options, message):
+def test_the_error_for_an_invalid_packing_option_names_it(proteins, options, message):
     with pytest.raises(ArgumentError, match=message):
         PackedStream(proteins, **options)
 
 
-def test_a_range_of_records_beyond_the_end_is_an_error(proteins):
+def test_packing_a_record_range_beyond_the_end_is_an_error(proteins):
     with pytest.raises(OutOfRangeError, match="has only 300"):
         list(PackedStream(proteins, records=(0, 301)))
 
 
-def test_records_of_several_files_are_an_error(proteins):
+def test_a_packed_record_range_of_several_files_is_an_error(proteins):
     with pytest.raises(ArgumentError, match="2 files"):
         PackedStream([proteins, proteins], records=(0, 1))
 
 
-def test_a_missing_file_is_an_error(tmp_path):
+def test_packing_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(MissingFileError):
         list(PackedStream(tmp_path / "none.fa"))
 
 
-def test_standard_input_is_an_error():
+def test_packing_from_standard_input_is_an_error():
     with pytest.raises(FileError, match="save it to a file"):
         PackedStream("-")

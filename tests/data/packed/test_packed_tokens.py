@@ -15,7 +15,7 @@ PackedStream: Any = seqloom.data.PackedStream  # settings are passed as untyped 
 PROTEINS_BY_ID = {f"r{i}": ("MKTVLAGERXBUZO" * 20)[i:][: 5 + 3 * i] for i in range(40)}
 
 
-def test_a_token_function_gives_the_same_batches_as_the_kernel(fasta):
+def test_packing_by_a_token_function_equals_packing_in_rust(fasta):
     path = fasta(PROTEINS_BY_ID)
     options = {"max_tokens": 300, "max_length": 50, "overlap": 7}
     ours = list(PackedStream(path, **options))
@@ -38,7 +38,7 @@ def test_kmer_tokens_are_packed_as_whole_records(fasta):
     assert rows == [tokens(letters).tolist() for letters in ("ACGTACGT", "ACG")]
 
 
-def test_an_error_in_a_token_function_names_the_record(fasta):
+def test_an_exception_of_a_token_function_names_the_record(fasta):
     def tokens(sequence):
         if sequence == b"MKT":
             raise ZeroDivisionError("mine")
@@ -62,18 +62,18 @@ def test_an_error_in_a_token_function_names_the_record(fasta):
         (["M"], ArgumentError),
     ],
 )
-def test_an_invalid_token_row_is_an_error(fasta, given, kind):
+def test_an_invalid_result_of_a_token_function_is_an_error(fasta, given, kind):
     with pytest.raises(kind, match="the function returned"):
         list(PackedStream(fasta({"a": "M"}), lambda _: given))
 
 
-def test_a_token_row_longer_than_max_tokens_is_an_error(fasta):
+def test_a_token_array_longer_than_max_tokens_is_an_error(fasta):
     path = fasta({"a": "M", "b": "MK"})
     with pytest.raises(ShapeError, match=r"record 1 \(b\): 2 residues are 20 tokens"):
         list(PackedStream(path, lambda letters: [0] * 10 * len(letters), max_tokens=15))
 
 
-def test_token_functions_may_return_arrays_and_empty_rows(fasta):
+def test_token_functions_may_return_arrays_and_empty_lists(fasta):
     path = fasta({"a": "M", "b": "MK"})
     rows = {b"M": np.array([7], np.uint8), b"MK": []}
     (batch,) = PackedStream(path, rows.__getitem__)
@@ -90,7 +90,7 @@ def tokenizer(tmp_path_factory):
     return transformers.EsmTokenizer(str(path))
 
 
-def test_a_hugging_face_tokenizer_gives_the_same_batches_as_tokens(fasta, tokenizer):
+def test_packing_by_a_hugging_face_tokenizer_equals_the_tokens_encoder(fasta, tokenizer):
     path = fasta(PROTEINS_BY_ID)
     options = {"max_tokens": 300, "max_length": 50, "overlap": 7}
     found = list(PackedStream(path, tokenizer, **options))
