@@ -892,7 +892,7 @@ def test_an_empty_label_is_an_error_with_its_line(labelled):
         labelled("id,label\na,x\nb,\nc,y\nd,x\n")
 
 
-def test_the_error_for_exchanged_id_and_label_columns_says_so(labelled):
+def test_the_error_for_exchanged_id_and_label_columns_suggests_a_fix(labelled):
     with pytest.raises(LabelError, match=r"columns may be exchanged.*--id-column"):
         labelled("id,label\nx,a\ny,b\nx,c\ny,d\n")
 

@@ -33,7 +33,7 @@ def loader(hundred):
 
 @settings(deadline=None)
 @given(st.integers(0, 50), sizes, st.booleans(), st.integers(0, 9), st.sampled_from([0, 2]))
-def test_an_epoch_visits_each_item_once(size, batch_size, shuffle, seed, workers):
+def test_a_loader_epoch_visits_each_item_once(size, batch_size, shuffle, seed, workers):
     batches = DataLoader(range(size), batch_size, shuffle, seed=seed, num_workers=workers)
     found = [int(item) for batch in batches for item in batch]
     assert sorted(found) == list(range(size))
@@ -41,16 +41,16 @@ def test_an_epoch_visits_each_item_once(size, batch_size, shuffle, seed, workers
 
 
 @given(st.integers(0, 50), sizes)
-def test_drop_last_drops_a_partial_batch(size, batch_size):
+def test_the_option_drop_last_drops_a_partial_batch(size, batch_size):
     batches = list(DataLoader(range(size), batch_size, drop_last=True))
     assert [len(batch) for batch in batches] == [batch_size] * (size // batch_size)
 
 
-def test_without_shuffle_items_are_in_file_order(loader, hundred):
+def test_a_loader_without_shuffle_returns_items_in_file_order(loader, hundred):
     assert ids(loader(shuffle=False)) == hundred.ids
 
 
-def test_each_epoch_has_a_different_order(loader):
+def test_each_epoch_of_a_shuffled_loader_has_another_order(loader):
     batches = loader()
     first, second = ids(batches), ids(batches)
     assert first != second
@@ -58,19 +58,19 @@ def test_each_epoch_has_a_different_order(loader):
     assert ids(batches) == first
 
 
-def test_the_order_depends_on_the_seed(loader):
+def test_the_order_of_a_shuffled_loader_depends_on_the_seed(loader):
     assert ids(loader(seed=1)) == ids(loader(seed=1)) != ids(loader(seed=2))
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-def test_batches_are_the_same_bit_for_bit_for_any_number_of_workers(loader, workers):
+def test_batches_are_bitwise_equal_for_any_number_of_workers(loader, workers):
     alone, together = list(loader()), list(loader(num_workers=workers))
     assert len(alone) == len(together) == 15
     for one, other in zip(alone, together, strict=True):
         np.testing.assert_equal(one, other)
 
 
-def test_a_stored_batch_is_not_overwritten(loader):
+def test_a_batch_that_the_user_stores_is_not_overwritten(loader):
     batches = loader(num_workers=2)
     kept = list(batches)
     batches.set_epoch(0)
@@ -80,7 +80,7 @@ def test_a_stored_batch_is_not_overwritten(loader):
 
 @pytest.mark.parametrize("before", [0, 1, 2])
 @pytest.mark.parametrize("after", [0, 1, 2])
-def test_a_state_saved_at_any_batch_resumes_with_the_rest(loader, before, after):
+def test_a_loader_resumes_after_any_batch_with_the_remaining_batches(loader, before, after):
     whole = list(loader())
     source = loader(num_workers=before)
     for done, _ in enumerate(source, 1):
@@ -91,20 +91,20 @@ def test_a_state_saved_at_any_batch_resumes_with_the_rest(loader, before, after)
             assert rest == [batch["id"] for batch in whole[done:]]
 
 
-def test_a_state_at_the_end_of_an_epoch_resumes_with_the_next_epoch(loader):
+def test_a_loader_state_at_the_end_of_an_epoch_starts_the_next_epoch(loader):
     source, again = loader(), loader()
     ids(source)
     again.load_state_dict(source.state_dict())
     assert ids(again) == ids(source)
 
 
-def test_a_state_before_the_first_batch_resumes_with_all_batches(loader):
+def test_a_loader_state_before_the_first_batch_resumes_all_batches(loader):
     source, again = loader(), loader()
     again.load_state_dict(source.state_dict())
     assert ids(again) == ids(source)
 
 
-def test_a_resumed_epoch_is_followed_by_the_next_epoch(loader):
+def test_a_resumed_epoch_of_a_loader_is_followed_by_the_next_epoch(loader):
     source, again = loader(), loader()
     next(iter(source))
     again.load_state_dict(source.state_dict())
@@ -112,7 +112,7 @@ def test_a_resumed_epoch_is_followed_by_the_next_epoch(loader):
     assert ids(again) == ids(source)
 
 
-def test_a_state_after_an_early_end_resumes_after_the_last_batch(loader):
+def test_a_loader_stopped_early_resumes_after_its_last_batch(loader):
     source, again = loader(num_workers=2), loader()
     for done, _ in enumerate(source):
         if done == 4:
@@ -121,14 +121,14 @@ def test_a_state_after_an_early_end_resumes_after_the_last_batch(loader):
     assert ids(again) == ids(loader())[35:]
 
 
-def test_a_loaded_state_is_returned_by_state_dict(loader):
+def test_state_dict_returns_the_state_that_was_loaded(loader):
     source, again = loader(), loader()
     next(iter(source))
     again.load_state_dict(source.state_dict())
     assert again.state_dict() == source.state_dict()
 
 
-def test_resuming_with_another_batch_size_repeats_and_loses_nothing(loader):
+def test_resuming_with_another_batch_size_loses_and_repeats_no_item(loader):
     source, again = loader(10), loader(3)
     first = next(iter(source))["id"]
     again.load_state_dict(source.state_dict())
@@ -136,21 +136,21 @@ def test_resuming_with_another_batch_size_repeats_and_loses_nothing(loader):
 
 
 @pytest.mark.parametrize("options", [{"seed": 1}, {"shuffle": False}])
-def test_a_state_of_another_order_is_an_error(loader, options):
+def test_a_loader_state_of_other_order_options_is_an_error(loader, options):
     with pytest.raises(
         ArgumentError, match=f"state is of a loader with {next(iter(options))}"
     ):
         loader(**options).load_state_dict(loader().state_dict())
 
 
-def test_a_state_of_other_data_is_an_error(hundred):
+def test_a_loader_state_of_another_dataset_is_an_error(hundred):
     parts = [Subset(hundred, rows) for rows in ([0, 1], [1, 0])]
     state = DataLoader(parts[0]).state_dict()
     with pytest.raises(ArgumentError, match="fingerprint"):
         DataLoader(parts[1]).load_state_dict(state)
 
 
-def test_stopping_a_pass_early_ends_the_threads(loader):
+def test_stopping_a_loader_early_ends_its_threads(loader):
     before = threading.active_count()
     batches = iter(loader(num_workers=2))
     next(batches)
@@ -158,7 +158,7 @@ def test_stopping_a_pass_early_ends_the_threads(loader):
     assert threading.active_count() == before
 
 
-def test_an_error_in_a_thread_is_raised_in_batch_order():
+def test_an_error_in_a_loader_thread_is_raised_in_batch_order():
     items = [*range(20), object(), *range(9)]
     batches = iter(DataLoader(items, 10, num_workers=2))
     assert [len(next(batches)) for _ in range(2)] == [10, 10]
@@ -181,12 +181,12 @@ def test_the_number_of_batches_prepared_in_advance_is_limited(monkeypatch, facto
     assert len(fetched) <= most
 
 
-def test_sequences_of_unequal_length_are_an_error_that_names_pad_collator(hundred):
+def test_loading_sequences_of_unequal_length_suggests_pad_collator(hundred):
     with pytest.raises(ShapeError, match="PadCollator"):
         list(DataLoader(hundred, 10))
 
 
-def test_native_batches_equal_collated_items(hundred):
+def test_batches_made_in_rust_equal_collated_items(hundred):
     same = Subset(hundred, np.flatnonzero(hundred.lengths == 5))
     fast = next(iter(DataLoader(same, 6)))
     slow = next(iter(DataLoader(list(same), 6)))
@@ -194,7 +194,7 @@ def test_native_batches_equal_collated_items(hundred):
     np.testing.assert_equal(fast, slow)
 
 
-def test_padded_batches_equal_collated_items(loader, hundred):
+def test_padded_batches_made_in_rust_equal_padded_items(loader, hundred):
     for fast, slow in zip(
         loader(shuffle=False),
         DataLoader(list(hundred), 7, collate_fn=PAD_COLLATOR),
@@ -216,7 +216,7 @@ def test_torch_tensors_share_the_memory_of_the_arrays(monkeypatch, loader):
     assert batch["inputs"].data_ptr() in {array.ctypes.data for array in made}
 
 
-def test_a_pytorch_loader_reads_the_dataset(fasta):
+def test_a_pytorch_loader_reads_a_seqloom_dataset(fasta):
     records = {f"s{i}": "ACGT" for i in range(6)}
     data = SequenceDataset(
         fasta(records),
@@ -235,12 +235,12 @@ def test_a_pytorch_loader_reads_the_dataset(fasta):
     "options",
     [{"batch_size": 0}, {"num_workers": -1}, {"output": "jax"}, {"pin_memory": True}],
 )
-def test_an_invalid_argument_is_an_error(options):
+def test_an_invalid_argument_of_a_loader_is_an_error(options):
     with pytest.raises(ArgumentError):
         DataLoader(range(3), **options)
 
 
-def test_a_negative_epoch_is_an_error(loader):
+def test_a_negative_epoch_of_a_loader_is_an_error(loader):
     with pytest.raises(ArgumentError, match="at least 0"):
         loader().set_epoch(-1)
 
@@ -258,14 +258,14 @@ def test_a_negative_epoch_is_an_error(loader):
         ),
     ],
 )
-def test_an_invalid_state_is_an_error(change, message):
+def test_a_loader_state_with_invalid_values_is_an_error(change, message):
     loader = DataLoader(range(6))
     with pytest.raises(ArgumentError, match=message):
         loader.load_state_dict(loader.state_dict() | change)
 
 
 @pytest.mark.parametrize("missing", ["version", "epoch", "position", "seed", "size"])
-def test_an_incomplete_state_is_an_error(missing):
+def test_an_incomplete_loader_state_is_an_error(missing):
     loader = DataLoader(range(6))
     state = {name: value for name, value in loader.state_dict().items() if name != missing}
     with pytest.raises(ArgumentError, match="a loader's state is a dict with version"):
@@ -273,12 +273,12 @@ def test_an_incomplete_state_is_an_error(missing):
 
 
 @pytest.mark.parametrize("state", [None, "{}", [], {}, 5, b""])
-def test_a_state_of_a_wrong_type_is_an_error(state):
+def test_a_loader_state_of_a_wrong_type_is_an_error(state):
     with pytest.raises(ArgumentError, match="a loader's state is a dict with version"):
         DataLoader(range(6)).load_state_dict(state)
 
 
 @pytest.mark.parametrize("size", [2.5, 0, True, "4"])
-def test_batch_size_must_be_an_integer(size):
+def test_the_batch_size_of_a_loader_must_be_an_integer(size):
     with pytest.raises(ArgumentError, match="batch_size must be an integer of at least 1"):
         DataLoader(range(6), batch_size=cast("Any", size))

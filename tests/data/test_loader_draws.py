@@ -59,7 +59,7 @@ def numbers(batches):
     return np.concatenate([batch["x"] for batch in batches])
 
 
-def test_all_items_have_different_random_numbers():
+def test_all_items_of_a_loader_get_different_random_numbers():
     noise = loader(Noise(), 2, shuffle=True)
     found = np.concatenate([numbers(noise), numbers(noise)])
     found = np.concatenate([found, numbers(loader(Noise(), 2, seed=1))])
@@ -78,20 +78,20 @@ def test_all_items_have_different_random_numbers():
         {"batch_size": None},
     ],
 )
-def test_random_numbers_do_not_depend_on_the_number_of_workers(workers, options):
+def test_random_numbers_of_items_do_not_depend_on_the_worker_count(workers, options):
     alone, together = loader(Noise(), **options), loader(Noise(), workers, **options)
     for _ in range(2):
         for one, other in zip(alone, together, strict=True):
             np.testing.assert_equal(one["x"], other["x"])
 
 
-def test_spawned_workers_use_the_same_random_numbers_as_this_process():
+def test_spawned_workers_use_the_random_numbers_of_the_main_process():
     alone = DataLoader(range(6), 2, collate_fn=user.drawn)
     assert list(DataLoader(range(6), 2, collate_fn=user.drawn, num_workers=2)) == [*alone]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_resumed_epoch_has_the_random_numbers_of_an_uninterrupted_one(workers):
+def test_a_resumed_epoch_has_the_random_numbers_of_a_whole_epoch(workers):
     whole = list(loader(Noise(), shuffle=True))
     source = loader(Noise(), workers, shuffle=True)
     for done, _ in enumerate(source, 1):
@@ -101,7 +101,7 @@ def test_a_resumed_epoch_has_the_random_numbers_of_an_uninterrupted_one(workers)
             np.testing.assert_equal(list(again), whole[done:])
 
 
-def test_a_batch_whose_worker_crashed_gets_the_same_random_numbers(tmp_path):
+def test_a_batch_after_a_worker_crash_has_unchanged_random_numbers(tmp_path):
     kills = user.DiesOnce(tmp_path, [5])
 
     def draw_after(items):
@@ -114,13 +114,13 @@ def test_a_batch_whose_worker_crashed_gets_the_same_random_numbers(tmp_path):
     np.testing.assert_equal(found, whole)
 
 
-def test_ranks_use_different_random_numbers():
+def test_distributed_ranks_use_different_random_numbers():
     ranks = [numbers(loader(Noise(), rank=rank, world_size=3)) for rank in range(3)]
     assert len(set(np.concatenate(ranks)[:, 0])) == 30
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_the_loader_restores_the_global_generators(workers):
+def test_the_loader_restores_the_global_random_generators(workers):
     seed_all()
     expected = [random_numbers(), random_numbers()]
     seed_all()
@@ -128,7 +128,7 @@ def test_the_loader_restores_the_global_generators(workers):
     assert found == expected
 
 
-def test_random_numbers_do_not_depend_on_the_global_generators():
+def test_random_numbers_of_items_ignore_the_global_generators():
     found = []
     for seed in (1, 2):
         torch.manual_seed(seed)
@@ -136,7 +136,7 @@ def test_random_numbers_do_not_depend_on_the_global_generators():
     np.testing.assert_equal(found[0], found[1])
 
 
-def test_the_global_generators_are_restored_after_an_error():
+def test_the_global_random_generators_are_restored_after_an_error():
     def fails(items):
         raise ValueError(str(random_numbers()))
 
@@ -147,7 +147,7 @@ def test_the_global_generators_are_restored_after_an_error():
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 3])
-def test_workers_of_an_iterable_use_different_reproducible_random_numbers(workers):
+def test_workers_of_an_iterable_dataset_use_reproducible_random_numbers(workers):
     first, again = (numbers(loader(SplitNoise(), workers, batch_size=2)) for _ in range(2))
     np.testing.assert_equal(first, again)
     for of_one_generator in first.T:
@@ -155,7 +155,7 @@ def test_workers_of_an_iterable_use_different_reproducible_random_numbers(worker
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_resumed_iterable_continues_with_the_same_random_numbers(workers):
+def test_a_resumed_iterable_dataset_continues_its_random_numbers(workers):
     whole = list(loader(SplitNoise(), workers, batch_size=2))
     source = loader(SplitNoise(), workers, batch_size=2)
     batches = iter(source)
@@ -166,9 +166,7 @@ def test_a_resumed_iterable_continues_with_the_same_random_numbers(workers):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])
-def test_random_numbers_of_a_stream_collator_do_not_depend_on_the_number_of_workers(
-    fasta, workers
-):
+def test_random_numbers_of_a_stream_collator_ignore_the_worker_count(fasta, workers):
     path = fasta([(f"s{i}", "ACGT") for i in range(20)])
     data = SequenceStream(path, encoder=OneHot("dna"))
     whole = numbers(loader(data, collate_fn=collate))

@@ -105,7 +105,7 @@ def test_the_loader_has_the_attributes_of_the_pytorch_loader(options):
 
 
 @pytest.mark.parametrize("name", FIXED_OPTIONS)
-def test_options_of_the_order_cannot_be_changed_later(name):
+def test_sampling_options_of_a_loader_cannot_be_changed_later(name):
     for loader in (DataLoader([1, 2, 3]), PYTORCH_LOADER([1, 2, 3])):
         before = as_list(getattr(loader, name))
         with pytest.raises(ValueError, match=f"{name}.* set"):
@@ -114,12 +114,12 @@ def test_options_of_the_order_cannot_be_changed_later(name):
 
 
 @pytest.mark.parametrize("name", ["shuffle", "seed", "output", "rank", "even_ranks"])
-def test_further_options_of_the_order_cannot_be_changed_later(name):
+def test_seed_and_rank_options_of_a_loader_cannot_be_changed_later(name):
     with pytest.raises(ArgumentError, match=f"{name} must not be set.*create another one"):
         setattr(DataLoader([1, 2, 3]), name, 1)
 
 
-def test_options_of_workers_can_be_changed_later_as_in_pytorch():
+def test_worker_options_of_a_loader_can_be_changed_as_in_pytorch():
     for kind in (SEQLOOM_LOADER, PYTORCH_LOADER):
         loader = kind([1, 2, 3, 4], batch_size=2)
         loader.collate_fn = sum
@@ -131,7 +131,7 @@ def test_options_of_workers_can_be_changed_later_as_in_pytorch():
     assert [batch.tolist() for batch in loader] == [[1, 2], [3, 4]]
 
 
-def test_an_invalid_change_does_not_affect_the_loader():
+def test_an_invalid_change_of_an_option_does_not_affect_the_loader():
     loader = DataLoader([1, 2, 3, 4], batch_size=2)
     with pytest.raises(ArgumentError, match="num_workers must be an integer"):
         loader.num_workers = -1
@@ -173,7 +173,7 @@ def test_an_epoch_continues_after_a_batch_that_fails_in_rust(fasta, workers):
     assert next(batches, None) is None
 
 
-def test_the_state_does_not_advance_past_a_failed_batch():
+def test_the_loader_state_does_not_advance_past_a_failed_batch():
     loader = DataLoader(Faulty({3: KeyError(3)}), batch_size=2)
     batches = iter(loader)
     next(batches)
@@ -184,14 +184,14 @@ def test_the_state_does_not_advance_past_a_failed_batch():
     assert loader.state_dict()["position"] == 6
 
 
-def test_stop_iteration_in_an_item_is_an_error():
+def test_stop_iteration_raised_by_a_dataset_item_is_an_error():
     batches = iter(DataLoader(Faulty({1: StopIteration()}), batch_size=5))
     with pytest.raises(WorkerError, match="raised StopIteration"):
         next(batches)
     assert next(batches).tolist() == [5, 6, 7, 8, 9]
 
 
-def test_an_iterator_has_the_length_of_its_epoch():
+def test_a_loader_iterator_has_the_length_of_its_epoch():
     for kind in (SEQLOOM_LOADER, PYTORCH_LOADER):
         batches = iter(kind(range(10), batch_size=3))
         next(batches)
@@ -214,7 +214,7 @@ def test_a_loader_warns_if_an_iterable_exceeds_its_len():
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_the_sampler_attributes_yield_the_order_of_the_next_pass(workers):
+def test_the_sampler_attributes_yield_the_order_of_the_next_epoch(workers):
     options = {"batch_size": 4, "num_workers": workers}
     for each in (kind(range(10), **options) for kind in (SEQLOOM_LOADER, PYTORCH_LOADER)):
         assert [[*rows] for rows in each.batch_sampler] == [
@@ -232,14 +232,14 @@ def test_the_sampler_attributes_yield_the_order_of_the_next_pass(workers):
         assert [batch.tolist() for batch in loader] == rows
 
 
-def test_setting_the_current_epoch_on_the_sampler_keeps_a_loaded_position():
+def test_setting_the_current_epoch_keeps_a_loaded_loader_position():
     loader = SEQLOOM_LOADER(range(10), batch_size=4)
     loader.load_state_dict({**loader.state_dict(), "position": 8})
     loader.sampler.set_epoch(0)
     assert [batch.tolist() for batch in loader] == [[8, 9]]
 
 
-def test_an_unused_iterator_does_not_begin_an_epoch():
+def test_an_unused_loader_iterator_does_not_begin_an_epoch():
     loader, other = (
         SEQLOOM_LOADER(range(10), batch_size=10, shuffle=True) for _ in range(2)
     )
@@ -247,7 +247,7 @@ def test_an_unused_iterator_does_not_begin_an_epoch():
     assert next(iter(loader)).tolist() == next(iter(other)).tolist()
 
 
-def test_a_batch_sampler_chooses_the_items_of_a_packing_collator():
+def test_a_packing_collator_receives_the_items_of_a_batch_sampler():
     items = [{"id": str(n), "inputs": np.arange(n)} for n in range(1, 7)]
     rows = [[0, 5], [1], [2, 3, 4]]
     loader = SEQLOOM_LOADER(items, batch_sampler=rows, collate_fn=VarlenCollator())
@@ -255,13 +255,13 @@ def test_a_batch_sampler_chooses_the_items_of_a_packing_collator():
     assert (found, len(loader)) == (rows, 3)
 
 
-def test_a_loader_is_generic_in_the_type_of_its_batches():
+def test_the_loader_class_is_generic_in_the_type_of_batches():
     kind = DataLoader[np.ndarray]
     assert [batch.tolist() for batch in kind([1, 2])] == [[1], [2]]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_pickled_loader_resumes(toy, workers):
+def test_a_pickled_loader_resumes_at_its_position(toy, workers):
     loader = DataLoader(toy(), 4, shuffle=True, num_workers=workers)
     batches = iter(loader)
     next(batches)

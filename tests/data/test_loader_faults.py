@@ -42,40 +42,40 @@ def loader(dataset: Any = range(20), **options):
     return DataLoader(dataset, 2, **chosen | options)
 
 
-INDEX_BATCHES = [[i, i + 1] for i in range(0, 20, 2)]
+EXPECTED_INDEX_BATCHES = [[i, i + 1] for i in range(0, 20, 2)]
 
 
 @pytest.mark.parametrize("persistent", [False, True])
-def test_concurrent_passes_do_not_end_each_other(persistent):
+def test_concurrent_iterators_of_a_loader_do_not_stop_each_other(persistent):
     batches = loader(persistent_workers=persistent)
     outer = iter(batches)
     found = [next(outer)]
-    assert list(batches) == INDEX_BATCHES
+    assert list(batches) == EXPECTED_INDEX_BATCHES
     left = iter(batches)
     next(left)
     left.close()
-    assert [*found, *outer] == INDEX_BATCHES
+    assert [*found, *outer] == EXPECTED_INDEX_BATCHES
     batches.close()
 
 
-def test_closing_a_loader_fails_pending_batches_of_persistent_workers():
+def test_pending_batches_of_a_closed_loader_are_an_error():
     batches = loader(persistent_workers=True)
     running = iter(batches)
     next(running)
     batches.close()
     with pytest.raises(WorkerError, match="closed before this batch was made"):
         list(running)
-    assert list(batches) == INDEX_BATCHES
+    assert list(batches) == EXPECTED_INDEX_BATCHES
     batches.close()
 
 
-def test_a_timeout_error_of_custom_code_is_raised_at_once():
+def test_a_timeout_error_in_worker_init_fn_is_raised_at_once():
     with pytest.raises(TimeoutError, match="no answer from the store"):
         list(loader(worker_init_fn=user.raises_timeout_error))
 
 
 @pytest.mark.parametrize("delay", [0, 0.1])
-def test_an_idle_worker_that_dies_is_restarted_three_times(tmp_path, delay):
+def test_an_idle_loader_worker_that_dies_is_restarted_three_times(tmp_path, delay):
     init = user.SecondDies(tmp_path, delay)
     batches = loader(sampler=[0, 1], worker_init_fn=init, persistent_workers=True)
     assert list(batches) == [[0, 1]]  # the batches of the first worker
@@ -85,7 +85,7 @@ def test_an_idle_worker_that_dies_is_restarted_three_times(tmp_path, delay):
     batches.close()
 
 
-def test_a_worker_that_dies_at_each_start_is_an_error(tmp_path):
+def test_a_loader_worker_that_dies_at_each_start_is_an_error(tmp_path):
     with pytest.raises(
         WorkerError,
         match=r"worker 1 .* died 3 times \(killed by SIGKILL\), before it began a request",
@@ -100,13 +100,13 @@ class WithoutIds(user.Squares):
         raise KeyError(f"no ids of {rows}")
 
 
-def test_an_exception_in_the_thread_of_a_worker_is_raised_by_the_loader():
+def test_an_exception_in_a_worker_thread_is_raised_by_the_loader():
     dataset = WithoutIds(2)
     with pytest.raises(KeyError, match="no ids of"):
         list(loader(dataset=dataset, collate_fn=user.is_killed))
 
 
-def test_a_worker_that_cannot_start_prints_nothing(monkeypatch):
+def test_a_loader_worker_that_cannot_start_prints_nothing(monkeypatch):
     noise = []
     monkeypatch.setattr(sys, "unraisablehook", noise.append)
     context: Any = multiprocessing.get_context("fork")

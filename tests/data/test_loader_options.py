@@ -23,16 +23,16 @@ class Numbers(IterableDataset[int]):
         return iter(range(7))
 
 
-SIX_INDICES = SequentialSampler(range(6))
+SAMPLER_OF_SIX_INDICES = SequentialSampler(range(6))
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"sampler": SIX_INDICES, "shuffle": True},
+        {"sampler": SAMPLER_OF_SIX_INDICES, "shuffle": True},
         {"batch_sampler": [[0]], "batch_size": 2},
         {"batch_sampler": [[0]], "shuffle": True},
-        {"batch_sampler": [[0]], "sampler": SIX_INDICES},
+        {"batch_sampler": [[0]], "sampler": SAMPLER_OF_SIX_INDICES},
         {"batch_sampler": [[0]], "drop_last": True},
         {"batch_size": None, "drop_last": True},
         {"prefetch_factor": 2},
@@ -41,11 +41,11 @@ SIX_INDICES = SequentialSampler(range(6))
         {"num_workers": -1},
         {"multiprocessing_context": "spawn"},
         {"dataset": Numbers(), "shuffle": True},
-        {"dataset": Numbers(), "sampler": SIX_INDICES},
+        {"dataset": Numbers(), "sampler": SAMPLER_OF_SIX_INDICES},
         {"dataset": Numbers(), "batch_sampler": [[0]]},
     ],
 )
-def test_arguments_that_pytorch_rejects_are_rejected(options):
+def test_loader_arguments_that_pytorch_rejects_are_errors(options):
     options = {"dataset": range(6)} | options
     for kind in (TorchLoader, DataLoader):
         with pytest.raises(ValueError):  # noqa: PT011 - both have words of their own
@@ -65,7 +65,7 @@ def test_arguments_that_pytorch_rejects_are_rejected(options):
         {"batch_size": None, "collate_fn": user.noted, "sampler": []},
     ],
 )
-def test_batches_equal_those_of_pytorch(options):
+def test_loader_batches_equal_those_of_pytorch(options):
     data = np.arange(12).reshape(6, 2) if options.get("batch_size", 1) is None else range(6)
     ours, theirs = DataLoader(data, **options), TorchLoader(cast("Any", data), **options)
     assert len(ours) == len(theirs)
@@ -74,7 +74,7 @@ def test_batches_equal_those_of_pytorch(options):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_pytorch_iterable_datasets_are_supported(workers):
+def test_the_loader_supports_pytorch_iterable_datasets(workers):
     options: dict[str, Any] = (
         {"num_workers": 2, "multiprocessing_context": "fork"} if workers else {}
     )
@@ -83,7 +83,7 @@ def test_pytorch_iterable_datasets_are_supported(workers):
 
 
 @pytest.mark.parametrize("generator", [torch.Generator(), np.random.default_rng(4)])
-def test_the_seed_is_taken_from_a_generator(generator):
+def test_the_seed_of_a_loader_is_taken_from_a_pytorch_generator(generator):
     loader = DataLoader(range(50), 50, shuffle=True, generator=generator)
     again = DataLoader(range(50), 50, shuffle=True, seed=loader.seed)
     assert next(iter(loader)).tolist() == next(iter(again)).tolist()
@@ -91,7 +91,7 @@ def test_the_seed_is_taken_from_a_generator(generator):
         DataLoader(range(5), generator=generator, seed=1)
 
 
-def test_a_thread_that_takes_too_long_is_an_error(monkeypatch):
+def test_a_loader_thread_that_exceeds_the_timeout_is_an_error(monkeypatch):
     import threading
 
     from seqloom.data.loader._makers import MapBatchMaker
@@ -119,7 +119,7 @@ def _ranks(size, world, batch_size, **options):
 
 @settings(deadline=None)
 @given(st.integers(0, 40), sizes, st.integers(1, 5), st.booleans(), st.integers(0, 5))
-def test_ranks_split_an_epoch(size, batch_size, world, shuffle, seed):
+def test_distributed_ranks_split_an_epoch(size, batch_size, world, shuffle, seed):
     _, ranks = _ranks(size, world, batch_size, shuffle=shuffle, seed=seed)
     assert len({len(batches) for batches in ranks}) == 1
     found, padding = [], []
@@ -132,13 +132,13 @@ def test_ranks_split_an_epoch(size, batch_size, world, shuffle, seed):
 
 
 @pytest.mark.parametrize(("even", "count"), [("pad", 4), ("drop", 3)])
-def test_uneven_ranks_are_padded_or_truncated(even, count):
+def test_epochs_of_unequal_ranks_are_padded_or_truncated(even, count):
     loaders, ranks = _ranks(10, 3, 1, even_ranks=even)
     assert [len(batches) for batches in ranks] == [count] * 3
     assert {len(loader) for loader in loaders} == {count}
 
 
-def test_uneven_ranks_can_be_an_error():
+def test_items_that_ranks_cannot_divide_evenly_can_be_an_error():
     with pytest.raises(
         ArgumentError, match="10 items cannot be divided evenly among 3 ranks"
     ):
@@ -155,12 +155,12 @@ def test_uneven_ranks_can_be_an_error():
         {"even_ranks": "some"},
     ],
 )
-def test_invalid_ranks_are_an_error(options):
+def test_invalid_distributed_ranks_are_an_error(options):
     with pytest.raises(ArgumentError):
         DataLoader(range(3), **options)
 
 
-def test_ranks_come_from_torch_distributed(monkeypatch):
+def test_the_loader_reads_its_rank_from_torch_distributed(monkeypatch):
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
@@ -185,7 +185,7 @@ def _resume(loader, state, steps, found):
     ),
     st.integers(0, 5),
 )
-def test_resuming_with_other_ranks_and_batch_sizes_loses_nothing(size, parts, seed):
+def test_resuming_with_other_ranks_and_batch_sizes_loses_no_items(size, parts, seed):
     """Resume several times, each with another number of ranks and another batch size."""
     state, found = None, []
     for world, batch_size, steps in parts:
@@ -211,7 +211,7 @@ def test_resuming_with_other_ranks_and_batch_sizes_loses_nothing(size, parts, se
     assert sorted(found) == list(range(size))
 
 
-def test_a_resumed_run_can_be_resumed_again():
+def test_a_resumed_loader_can_be_resumed_again():
     options: dict[str, Any] = {"batch_size": 3, "shuffle": True}
     whole = [batch.tolist() for batch in DataLoader(range(40), **options)]
     found, state = [], None
@@ -236,7 +236,7 @@ def test_an_epoch_with_drop_last_resumes_with_another_batch_size(drop_last):
     assert found == list(range(10, 94 if drop_last else 100))
 
 
-def test_a_sampler_receives_the_epoch_and_resumes():
+def test_a_custom_sampler_receives_the_epoch_and_resumes():
     sampler = EpochSampler(range(20), seed=3)
     whole = [batch.tolist() for batch in DataLoader(range(20), 3, sampler=sampler)]
     assert list(chain.from_iterable(whole)) == [
@@ -260,7 +260,7 @@ def test_a_batch_sampler_resumes_after_the_last_batch():
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])
-def test_batch_samplers_are_split_among_given_ranks(world):
+def test_batches_of_a_batch_sampler_are_split_among_ranks(world):
     groups = [[i, i + 1] for i in range(0, 12, 2)]
     found = [
         batch.tolist()
@@ -272,13 +272,13 @@ def test_batch_samplers_are_split_among_given_ranks(world):
     assert sorted(found) == groups
 
 
-def test_the_state_after_the_last_batch_is_the_start_of_the_next_epoch():
+def test_the_state_after_the_last_batch_starts_the_next_epoch():
     loader = DataLoader(range(6), sampler=iter(range(6)), batch_size=4)
     states = [loader.state_dict()["epoch"] for _ in loader]
     assert states == [0, 1]
 
 
-def test_a_sampler_that_already_splits_by_ranks_is_not_split_again(monkeypatch):
+def test_a_distributed_sampler_is_not_split_among_ranks_again(monkeypatch):
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
@@ -286,7 +286,7 @@ def test_a_sampler_that_already_splits_by_ranks_is_not_split_again(monkeypatch):
     assert [int(batch[0]) for batch in DataLoader(range(6), sampler=sampler)] == [1, 3, 5]
 
 
-def test_a_built_in_sampler_is_split_among_torch_distributed_ranks(monkeypatch):
+def test_a_seqloom_sampler_is_split_among_torch_distributed_ranks(monkeypatch):
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     seen: list[int] = []
@@ -306,12 +306,12 @@ def test_a_sampler_must_yield_integers(fasta, sampler):
         list(DataLoader(data, 2, sampler=sampler))
 
 
-def test_a_batch_sampler_of_single_indices_is_an_error_that_names_sampler():
+def test_a_batch_sampler_of_single_indices_suggests_the_option_sampler():
     with pytest.raises(ArgumentError, match="pass it as sampler="):
         list(DataLoader(range(3), batch_sampler=[0, 1]))
 
 
-def test_an_unknown_start_method_is_an_error():
+def test_an_unknown_start_method_of_workers_is_an_error():
     with pytest.raises(ArgumentError, match="spawn, forkserver, fork"):
         DataLoader(range(3), num_workers=1, multiprocessing_context="thread")
 
@@ -347,7 +347,7 @@ def test_ranks_split_the_items_of_a_packing_collator():
     assert sorted(found) == list(range(9))
 
 
-def test_a_collate_fn_that_is_not_callable_is_rejected_at_once():
+def test_a_collate_fn_that_is_not_callable_is_an_immediate_error():
     options: dict[str, Any] = {"collate_fn": 3}
     with pytest.raises(ArgumentError, match="collate_fn must be a function, got 3"):
         DataLoader(range(3), **options)
@@ -371,7 +371,7 @@ def reusing_sampler(kind):
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
 @pytest.mark.parametrize("kind", [list, np.array])
-def test_a_batch_sampler_may_reuse_its_list(fasta, kind, workers):
+def test_a_batch_sampler_may_yield_one_list_repeatedly(fasta, kind, workers):
     path = fasta([(f"r{i}", "ACGT"[i % 4] * 3) for i in range(8)])
     data = SequenceDataset(path, encoder=OneHot("dna"))
     loader = DataLoader(data, batch_sampler=reusing_sampler(kind), num_workers=workers)
@@ -417,7 +417,7 @@ def test_a_batch_sampler_may_yield_any_integer_type(fasta, rows, part, workers):
         ([], ArgumentError, "empty batch"),
     ],
 )
-def test_invalid_indices_are_rejected_with_any_number_of_workers(
+def test_invalid_sampler_indices_are_an_error_with_any_worker_count(
     fasta, rows, error, words, part, workers
 ):
     data = SequenceDataset(
@@ -435,7 +435,7 @@ def test_a_sampler_without_a_batch_size_yields_single_items():
         assert list(kind(rows, batch_size=None, sampler=[3, 2])) == [8, 7]
 
 
-def test_an_iterable_may_reuse_its_arrays():
+def test_an_iterable_dataset_may_reuse_its_arrays():
     class ReusingSampler(IterableDataset[Any]):
         def __iter__(self):
             buffer = np.zeros(1, np.int64)

@@ -217,6 +217,6 @@ def _run(source, rounds):
 
 @pytest.mark.parametrize("source", [Plain, Sequences, Stream, Processes])
 @pytest.mark.parametrize("rounds", [1, pytest.param(40, marks=pytest.mark.soak)])
-def test_interrupted_runs_deliver_each_record_once_in_order(source, rounds, tmp_path):
+def test_interrupted_and_resumed_loaders_deliver_each_record_once(source, rounds, tmp_path):
     needs_files = source in {Sequences, Stream}
     _run(source(tmp_path) if needs_files else source(), rounds)

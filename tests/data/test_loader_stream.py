@@ -30,7 +30,7 @@ def stream(fasta):
     return make
 
 
-def test_stream_batches_equal_dataset_batches(stream):
+def test_loader_batches_of_a_stream_equal_those_of_a_dataset(stream):
     data = SequenceDataset(stream().paths, encoder=OneHot("dna"), augment=Mutate(rate=0.2))
     pairs = zip(
         DataLoader(stream(), 32, collate_fn=PAD_COLLATOR),
@@ -64,7 +64,7 @@ def test_a_custom_collator_receives_the_items_of_a_stream(stream, workers):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_stream_resumes_after_any_batch(stream, workers):
+def test_a_loader_of_a_stream_resumes_after_any_batch(stream, workers):
     def loader(num_workers):
         return DataLoader(
             stream(shuffle_window=64), 32, collate_fn=PAD_COLLATOR, num_workers=num_workers
@@ -81,7 +81,7 @@ def test_a_stream_resumes_after_any_batch(stream, workers):
             assert again.state_dict()["epoch"] == 1
 
 
-def test_ranks_split_a_stream(stream):
+def test_distributed_ranks_split_a_stream(stream):
     found = [
         name
         for rank in range(3)
@@ -93,17 +93,17 @@ def test_ranks_split_a_stream(stream):
     assert sorted(found) == sorted(f"s{i}" for i in range(300))
 
 
-def test_drop_last_drops_a_partial_batch(stream):
+def test_the_option_drop_last_drops_a_partial_stream_batch(stream):
     batches = list(DataLoader(stream(), 32, collate_fn=PAD_COLLATOR, drop_last=True))
     assert [len(batch["id"]) for batch in batches] == [32] * 9
 
 
-def test_a_stream_with_batch_size_none_yields_single_items(stream):
+def test_a_loader_of_a_stream_with_batch_size_none_yields_items(stream):
     items = list(DataLoader(stream(), None))
     assert [item["ordinal"] for item in items] == list(range(300))
 
 
-def test_stopping_a_stream_early_ends_its_thread(stream):
+def test_stopping_a_loader_of_a_stream_early_ends_its_thread(stream):
     import threading
 
     before = threading.active_count()
@@ -114,7 +114,7 @@ def test_stopping_a_stream_early_ends_its_thread(stream):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
-def test_records_before_an_error_are_returned_first(tmp_path, workers):
+def test_a_stream_loader_returns_records_before_an_invalid_record(tmp_path, workers):
     path = tmp_path / "a.fq"
     good = "".join(f"@r{i}\nACGT\n+\nIIII\n" for i in range(40))
     path.write_text(f"{good}@bad\nACGT\n+\nIII\n")
@@ -126,7 +126,7 @@ def test_records_before_an_error_are_returned_first(tmp_path, workers):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
-def test_records_before_an_invalid_character_are_returned_first(tmp_path, workers):
+def test_a_stream_loader_returns_records_before_an_invalid_character(tmp_path, workers):
     path = tmp_path / "a.fa"
     good = "".join(f">r{i}\nACGT\n" for i in range(40))
     path.write_text(f"{good}>bad\nACJT\n")

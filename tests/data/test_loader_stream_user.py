@@ -26,7 +26,7 @@ RECORD_COUNT = 150
 DNA_ENCODER = OneHot("dna")
 PACKING_COLLATOR = VarlenCollator(tokens=Tokens("dna"), max_tokens=200)
 # For each kind of custom code: the class of the stream, its options, and the collator.
-USER_STREAMS: dict[str, Any] = {
+STREAMS_WITH_USER_CODE: dict[str, Any] = {
     "augmentation": (SequenceStream, {"augment": user.Backwards()}, PadCollator()),
     "draws": (SequenceStream, {"augment": user.Redrawn()}, PadCollator()),
     "encoder": (SequenceStream, {"encoder": user.Codes()}, PadCollator()),
@@ -45,10 +45,10 @@ def path(fasta):
     return fasta([(f"s{i}", ("ACGT" * 5)[i % 4 : 8 + i % 9]) for i in range(RECORD_COUNT)])
 
 
-@pytest.fixture(params=USER_STREAMS)
+@pytest.fixture(params=STREAMS_WITH_USER_CODE)
 def load(request, path):
     """Return a function that creates a loader with the custom code of a case."""
-    make_stream, changes, collate = USER_STREAMS[request.param]
+    make_stream, changes, collate = STREAMS_WITH_USER_CODE[request.param]
 
     def make(workers=0, *, context="fork", window=50, **options):
         if workers:
@@ -73,7 +73,7 @@ def ids(batches):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
-def test_each_record_is_delivered_once_in_stream_order(load, workers):
+def test_streams_with_user_code_deliver_each_record_once_in_order(load, workers):
     loader = load(workers)
     for epoch in range(2):
         loader.dataset.set_epoch(epoch)
@@ -86,7 +86,7 @@ def test_each_record_is_delivered_once_in_stream_order(load, workers):
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(("workers", "context"), [(1, "fork"), (3, "fork"), (2, "spawn")])
-def test_workers_make_the_same_batches(load, workers, context):
+def test_workers_make_equal_batches_of_streams_with_user_code(load, workers, context):
     alone, together = load(), load(workers, context=context, persistent_workers=True)
     for _ in range(2):
         np.testing.assert_equal(list(together), list(alone))
@@ -95,7 +95,7 @@ def test_workers_make_the_same_batches(load, workers, context):
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(("before", "after"), [(0, 2), (2, 0), (2, 3)])
-def test_an_epoch_resumes_with_another_number_of_workers(load, before, after):
+def test_a_stream_with_user_code_resumes_with_any_worker_count(load, before, after):
     whole = load()
     first, second = list(whole), list(whole)
     source, again = load(before), load(after)
@@ -108,14 +108,14 @@ def test_an_epoch_resumes_with_another_number_of_workers(load, before, after):
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("workers", [0, 2])
-def test_ranks_split_an_epoch(load, workers):
+def test_distributed_ranks_split_a_stream_with_user_code(load, workers):
     parts = [ids(load(workers, rank=rank, world_size=3)) for rank in range(3)]
     assert all(parts)
     assert sorted(chain(*parts)) == sorted(f"s{i}" for i in range(RECORD_COUNT))
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_records_before_an_error_are_returned_first(tmp_path, workers):
+def test_streams_with_user_code_return_records_before_an_error(tmp_path, workers):
     path = tmp_path / "a.fa"
     path.write_text("".join(f">r{i}\nACGT\n" for i in range(40)) + ">bad\nACJT\n")
     stream = SequenceStream(path, encoder=DNA_ENCODER, augment=user.Backwards())
@@ -137,7 +137,7 @@ def test_a_stream_counts_skipped_records_when_workers_encode(tmp_path):
     assert stream.report["left_out"] == {"length": 1}
 
 
-def test_a_stream_with_custom_iteration_yields_its_items(path):
+def test_a_loader_yields_the_items_of_a_custom_stream_class(path):
     stream = user.MarkedStream(path, encoder=DNA_ENCODER, augment=user.Backwards())
     batches = list(DataLoader(stream, 32, collate_fn=PadCollator()))
     assert ids(batches) == [f"s{i}" for i in range(RECORD_COUNT)]

@@ -28,7 +28,7 @@ def mutated(fasta):
     return SequenceDataset(path, encoder=OneHot("dna"), augment=RANDOM_AUGMENTATION, seed=5)
 
 
-def test_a_pickled_position_keeps_its_epoch():
+def test_a_pickled_sampler_position_keeps_its_epoch():
     place = pickle.loads(  # noqa: S301 - written here
         pickle.dumps([Position(4, epoch=9)])
     )
@@ -37,7 +37,7 @@ def test_a_pickled_position_keeps_its_epoch():
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_three_different_epochs_equal_those_of_the_seqloom_loader(mutated, workers):
+def test_epochs_of_a_pytorch_loader_equal_those_of_the_seqloom_loader(mutated, workers):
     options: dict[str, Any] = {"num_workers": workers, "persistent_workers": workers > 0}
     if workers:
         options["multiprocessing_context"] = "fork"
@@ -67,7 +67,7 @@ def test_augmented_batches_are_the_same_for_any_number_of_workers(mutated, worke
             np.testing.assert_equal(one, other)
 
 
-def test_batches_that_the_user_stores_do_not_change(mutated):
+def test_stored_tensor_batches_do_not_change(mutated):
     loader = DataLoader(mutated, 4, shuffle=True, num_workers=2, output="torch")
     kept = [batch["inputs"] for batch in loader]
     views = [batch[1:].transpose(1, 2)[:, 3:] for batch in kept]
@@ -80,7 +80,7 @@ def test_batches_that_the_user_stores_do_not_change(mutated):
         np.testing.assert_equal(arrays[number], batch.numpy()[::2, 1])
 
 
-def test_the_memory_of_freed_batches_is_reused(mutated):
+def test_the_memory_of_freed_tensor_batches_is_reused(mutated):
     loader = DataLoader(mutated, 2)
     places = set()
     for batch in loader:
@@ -95,7 +95,7 @@ class OwnIterator(user.OwnIterator, IterableDataset[int]):
 
 @pytest.mark.parametrize("size", [None, 3])
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_dataset_that_is_its_own_iterator_is_read_as_in_pytorch(size, workers):
+def test_an_iterable_dataset_that_is_an_iterator_works_as_in_pytorch(size, workers):
     options: dict[str, Any] = {"num_workers": workers}
     if workers:
         options["multiprocessing_context"] = "fork"
@@ -113,13 +113,13 @@ def test_get_worker_info_works_if_pytorch_is_imported_late():
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
-def test_workers_return_nested_tensors():
+def test_loader_workers_can_return_nested_tensors():
     options: dict[str, Any] = {"num_workers": 1, "multiprocessing_context": "fork"}
     [batch] = DataLoader(range(3), 3, collate_fn=user.nest, **options)
     assert [row.tolist() for row in batch.unbind()] == [[0], [0, 1], [0, 1, 2]]
 
 
-def test_a_state_beyond_the_end_of_an_iterable_is_an_error():
+def test_a_loader_state_beyond_the_end_of_an_iterable_is_an_error():
     loader = DataLoader(user.OwnIterator(8), 2)
     batches = iter(loader)
     for _ in range(3):
@@ -131,7 +131,7 @@ def test_a_state_beyond_the_end_of_an_iterable_is_an_error():
         list(shorter)
 
 
-def test_the_collator_of_a_tensor_loader_returns_tensors_in_a_pytorch_loader(mutated):
+def test_a_pytorch_loader_can_use_the_tensor_collator(mutated):
     wanted = list(DataLoader(mutated, 4, output="torch"))
     ours = DataLoader(mutated, 4, output="torch")
     theirs = TorchLoader(

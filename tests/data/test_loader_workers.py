@@ -35,7 +35,7 @@ def loader(collate=user.plain, size=40, batch_size=4, **options):
 
 
 @pytest.mark.parametrize("method", START_METHODS)
-def test_batches_are_the_same_for_every_start_method(method):
+def test_batches_do_not_depend_on_the_start_method_of_workers(method):
     batches = list(loader(shuffle=True, multiprocessing_context=method))
     assert batches == list(loader(shuffle=True, num_workers=0))
 
@@ -52,7 +52,7 @@ def test_batches_of_a_custom_dataset_do_not_depend_on_the_number_of_workers(work
             np.testing.assert_equal(one, other)
 
 
-def test_custom_code_runs_in_processes_and_built_in_code_in_threads():
+def test_loaders_run_custom_code_in_processes_and_rust_in_threads():
     pids = {pid for pid, _ in loader(user.with_pid)}
     assert os.getpid() not in pids
     assert len(pids) == 2
@@ -60,7 +60,7 @@ def test_custom_code_runs_in_processes_and_built_in_code_in_threads():
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
-def test_a_worker_that_dies_is_restarted_and_no_batch_changes(tmp_path, number):
+def test_a_loader_worker_that_dies_is_restarted_without_data_loss(tmp_path, number):
     collate = user.DiesOnce(tmp_path, {0, 5, 6, 21, 39}, number)
     batches = np.concatenate(list(loader(collate)))
     assert batches.tolist() == list(range(40))
@@ -79,7 +79,7 @@ def test_a_worker_killed_from_outside_does_not_change_batches():
     assert got == list(range(60))
 
 
-def test_three_crashes_on_one_batch_are_an_error_that_names_its_records():
+def test_three_worker_crashes_on_one_batch_are_an_error():
     with pytest.raises(
         WorkerError,
         match=r"died 3 times \(killed by SIGKILL\), while working on records 4, 5, 6, 7",
@@ -87,7 +87,7 @@ def test_three_crashes_on_one_batch_are_an_error_that_names_its_records():
         list(loader(user.dies_at_seven))
 
 
-def test_a_worker_that_hangs_is_an_error_that_names_process_and_records():
+def test_the_error_for_a_hanging_worker_names_its_process_and_records():
     with pytest.raises(
         WorkerError,
         match=r"\(pid \d+\) has not answered for 0.5 seconds, while working on records 4",
@@ -95,7 +95,7 @@ def test_a_worker_that_hangs_is_an_error_that_names_process_and_records():
         list(loader(user.hangs_at_seven, timeout=0.5))
 
 
-def test_a_worker_that_is_stopped_is_an_error_after_the_timeout():
+def test_a_suspended_worker_is_an_error_after_the_timeout():
     batches = iter(loader(user.with_pid, size=4000, timeout=0.5))
     pid, _ = next(batches)
     os.kill(pid, signal.SIGSTOP)
@@ -122,7 +122,7 @@ def test_a_worker_exception_keeps_its_type_and_traceback(collate, kind, text):
 
 
 @pytest.mark.parametrize(("method", "mode"), [("spawn", "size=64k"), ("fork", "ro")])
-def test_a_loader_needs_no_shared_memory(tmp_path, method, mode):
+def test_a_loader_with_workers_needs_no_shared_memory(tmp_path, method, mode):
     unshare = shutil.which("unshare")
     if unshare is None or os.geteuid() != 0:
         pytest.skip("only root may mount a file system for one process")
@@ -138,7 +138,7 @@ def test_a_loader_needs_no_shared_memory(tmp_path, method, mode):
     assert (done.stdout, done.stderr) == ("3990000 16000\n", "")
 
 
-def test_a_stored_exception_does_not_keep_workers_alive():
+def test_a_stored_loader_exception_does_not_keep_workers_alive():
     before = {*multiprocessing.active_children()}
     with pytest.raises(KeyError) as caught:
         list(loader(user.raises_key_error))
@@ -146,7 +146,7 @@ def test_a_stored_exception_does_not_keep_workers_alive():
     assert {*multiprocessing.active_children()} <= before
 
 
-def test_a_callable_that_cannot_be_pickled_is_an_error_with_a_remedy():
+def test_a_collate_fn_that_cannot_be_pickled_is_an_error_with_a_remedy():
     with pytest.raises(
         ArgumentError,
         match=r"collate_fn cannot be sent to a worker process.*at the top of a module",
@@ -194,7 +194,7 @@ if __name__ == "__main__":
     print(int(sum(each.sum() for each in arrays)), arrays[0].nbytes)
 """
 
-_LONG_SCRIPT = """
+_SLOW_LOADER_SCRIPT = """
 import sys, loader_user
 from seqloom.data import DataLoader
 if __name__ == "__main__":
@@ -226,9 +226,9 @@ def shared_memory_files():
 
 
 @pytest.mark.parametrize("method", START_METHODS)
-def test_a_killed_parent_leaves_no_processes_and_no_shared_memory(tmp_path, method):
+def test_a_killed_program_leaves_no_workers_and_no_shared_memory(tmp_path, method):
     before = shared_memory_files()
-    process = _run(tmp_path, _LONG_SCRIPT, method)
+    process = _run(tmp_path, _SLOW_LOADER_SCRIPT, method)
     pids = [int(pid) for pid in process.stdout.readline().split()]
     assert len(pids) == 2
     process.kill()
@@ -237,7 +237,7 @@ def test_a_killed_parent_leaves_no_processes_and_no_shared_memory(tmp_path, meth
     wait_until(lambda: not any(map(_is_running, pids)) and shared_memory_files() <= before)
 
 
-_GIL_SCRIPT = """
+_GIL_HOLDING_SCRIPT = """
 import loader_user
 from seqloom.data import DataLoader
 if __name__ == "__main__":
@@ -247,16 +247,16 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child for us")
-def test_a_worker_that_holds_the_gil_ends_with_its_parent(tmp_path):
-    process = _run(tmp_path, _GIL_SCRIPT)
+def test_a_worker_that_holds_the_gil_ends_with_its_parent_process(tmp_path):
+    process = _run(tmp_path, _GIL_HOLDING_SCRIPT)
     pid = int(process.stdout.readline())
     process.kill()
     process.communicate()
     wait_until(lambda: not _is_running(pid))
 
 
-def test_an_interrupt_ends_the_script_and_its_workers_without_messages(tmp_path):
-    process = _run(tmp_path, _LONG_SCRIPT, "spawn")
+def test_ctrl_c_ends_a_script_and_its_workers_without_messages(tmp_path):
+    process = _run(tmp_path, _SLOW_LOADER_SCRIPT, "spawn")
     pids = [int(pid) for pid in process.stdout.readline().split()]
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)
@@ -265,7 +265,7 @@ def test_an_interrupt_ends_the_script_and_its_workers_without_messages(tmp_path)
     assert not any(map(_is_running, pids))
 
 
-def test_persistent_workers_make_batches_of_the_next_epoch():
+def test_persistent_workers_also_make_batches_of_the_next_epoch():
     batches = loader(user.with_pid, persistent_workers=True)
     first, second = ({pid for pid, _ in batches} for _ in range(2))
     batches.close()
@@ -281,7 +281,7 @@ def test_persistent_workers_end_with_their_loader():
     assert not any(map(_is_running, pids))
 
 
-def test_code_that_declares_supports_threads_runs_in_threads():
+def test_a_collate_fn_with_supports_threads_runs_in_threads():
     found = DataLoader(range(8), 2, collate_fn=user.SharedPid(), num_workers=2)
     assert {pid for pid, _ in found} == {os.getpid()}
 
@@ -315,19 +315,19 @@ def test_persistent_workers_discard_an_unfinished_epoch():
     assert epoch == list(again)
 
 
-def test_workers_end_with_the_epoch():
+def test_loader_workers_end_with_the_epoch():
     pids = {pid for pid, _ in loader(user.with_pid)}
     assert not any(map(_is_running, pids))
 
 
-def test_stopping_a_pass_early_ends_the_workers():
+def test_stopping_a_loader_early_ends_its_workers():
     batches = iter(loader(user.with_pid))
     pid, _ = next(batches)
     batches.close()
     assert not _is_running(pid)
 
 
-def test_a_worker_receives_its_number_and_uses_one_thread():
+def test_a_loader_worker_receives_its_number_and_uses_one_thread():
     found = set(loader(user.noted, worker_init_fn=user.note_number))
     assert found == {("0", "1"), ("1", "1")}
 
@@ -341,7 +341,7 @@ def test_batches_larger_than_a_pipe_buffer_are_complete():
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
-def test_each_worker_reads_a_copy_of_an_iterable_as_in_pytorch(workers):
+def test_each_worker_reads_all_of_an_iterable_as_in_pytorch(workers):
     options: dict[str, Any] = {"num_workers": workers} | (
         {"multiprocessing_context": "fork"} if workers else {}
     )
@@ -349,7 +349,7 @@ def test_each_worker_reads_a_copy_of_an_iterable_as_in_pytorch(workers):
     assert sorted(found) == sorted([*range(7)] * max(1, workers))
 
 
-def test_the_state_of_an_iterable_resumes_after_the_last_batch():
+def test_a_loader_of_an_iterable_resumes_after_the_last_batch():
     options: dict[str, Any] = {"num_workers": 2, "multiprocessing_context": "fork"}
     whole = [batch.tolist() for batch in DataLoader(user.Counter(17), 3, **options)]
     source = DataLoader(user.Counter(17), 3, **options)
@@ -360,7 +360,7 @@ def test_the_state_of_an_iterable_resumes_after_the_last_batch():
     assert [batch.tolist() for batch in again] == whole[3:]
 
 
-def test_a_process_that_ends_in_its_first_task_has_started():
+def test_a_worker_that_exits_in_its_first_batch_counts_as_started():
     loader = DataLoader(
         range(3),
         3,
@@ -373,7 +373,7 @@ def test_a_process_that_ends_in_its_first_task_has_started():
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["processes", "threads"])
-def test_an_epoch_begun_before_a_fork_is_an_error_after_it(shared):
+def test_continuing_a_loader_epoch_in_a_forked_process_is_an_error(shared):
     class Shared(user.Squares):
         supports_threads = shared
 

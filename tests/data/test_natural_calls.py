@@ -38,7 +38,7 @@ UNTYPED_FLOAT: Any = 2.5
 UNTYPED_LIST: Any = []
 LIST_OF_SEQUENCES: Any = ["ACGT"]
 UNTYPED_AUGMENTATION: Any = ReverseComplement()
-WRONG_CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
+CALLS_WITH_COMMON_MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "one share": (lambda data: split(data, UNTYPED_FLOAT), "a number for each subset"),
     "no shares": (lambda data: split(data, UNTYPED_NONE), "a number for each subset"),
     "named shares": (
@@ -126,9 +126,9 @@ def data(fasta):
     return SequenceDataset(fasta({f"s{i}": "AACG" for i in range(10)}))
 
 
-@pytest.mark.parametrize("name", WRONG_CALLS)
-def test_a_common_mistake_is_an_error_with_a_clear_message(data, name):
-    call, message = WRONG_CALLS[name]
+@pytest.mark.parametrize("name", CALLS_WITH_COMMON_MISTAKES)
+def test_common_mistakes_with_datasets_have_clear_messages(data, name):
+    call, message = CALLS_WITH_COMMON_MISTAKES[name]
     with pytest.raises(ArgumentError, match=message):
         call(data)
 
@@ -138,14 +138,14 @@ def test_an_augmentation_without_a_key_argument_is_an_error(data):
         SequenceDataset(data.paths, augment=lambda letters: letters)
 
 
-def test_an_integer_is_accepted_as_a_key():
+def test_an_augmentation_accepts_an_integer_as_a_key():
     turn: Any = ReverseComplement()
     for seed in range(4):
         assert turn(b"AACG", seed) == turn(b"AACG", Key(seed))
         assert turn(b"AACG", np.int64(seed)) == turn(b"AACG", Key(seed))
 
 
-def test_split_shares_may_be_an_array(data):
+def test_the_shares_of_a_split_may_be_an_array(data):
     assert [len(part) for part in split(data, np.array([0.8, 0.2]))] == [8, 2]
 
 
@@ -155,7 +155,7 @@ def test_a_custom_augmentation_changes_the_residues(data):
     assert changed.batch([0, 1])["sequence"] == [b"GCAA", b"GCAA"]
 
 
-def test_a_collator_packs_the_tokens_of_a_function():
+def test_the_packing_collator_accepts_a_token_function():
     items = [{"id": "a", "sequence": b"ACG"}, {"id": "b", "sequence": b"T"}]
     batch = VarlenCollator(tokens=lambda letters: [ord("x"), *letters])(items)
     assert batch["input_ids"].tolist() == [120, 65, 67, 71, 120, 84]

@@ -29,7 +29,7 @@ GTF_BYTES = b'#!genome-build x\nchr1\tr\tgene\t5\t9\t.\t+\t.\tgene_id "g";\n'
 XLS_BYTES = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(60)
 UNIPROT_BYTES = b"ID   CYC_HUMAN     Reviewed;     12 AA.\nAC   P99999;\n"
 # (content, name of the file type, remedies for sequences, intervals and tables)
-OTHER_FILES = {
+FILES_OF_OTHER_TYPES = {
     "vcf": (VCF_BYTES, "VCF", ("plink2 --vcf", "%POS0", "plink2 --vcf")),
     "vcf.gz": (bgzip(VCF_BYTES), "VCF", ("plink2 --vcf", "%POS0", "plink2 --vcf")),
     "no header": (
@@ -75,9 +75,9 @@ def error_message(what):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("kind", OTHER_FILES)
-def test_functions_that_read_sequences_name_the_file_type(tmp_path, kind):
-    content, name, (way, _, _) = OTHER_FILES[kind]
+@pytest.mark.parametrize("kind", FILES_OF_OTHER_TYPES)
+def test_sequence_readers_name_the_type_of_an_unsupported_file(tmp_path, kind):
+    content, name, (way, _, _) = FILES_OF_OTHER_TYPES[kind]
     (tmp_path / "a").write_bytes(content)
     for read in (sio.inspect, SequenceDataset, lambda path: list(SequenceStream(path))):
         message = error_message(lambda read=read: read(tmp_path / "a"))
@@ -86,18 +86,18 @@ def test_functions_that_read_sequences_name_the_file_type(tmp_path, kind):
         assert "--comments skip" not in message
 
 
-@pytest.mark.parametrize("kind", OTHER_FILES)
-def test_functions_that_read_intervals_name_the_file_type(tmp_path, genome, kind):
-    content, name, (_, way, _) = OTHER_FILES[kind]
+@pytest.mark.parametrize("kind", FILES_OF_OTHER_TYPES)
+def test_interval_readers_name_the_type_of_an_unsupported_file(tmp_path, genome, kind):
+    content, name, (_, way, _) = FILES_OF_OTHER_TYPES[kind]
     (tmp_path / "a").write_bytes(content)
     message = error_message(lambda: IntervalDataset(genome, tmp_path / "a"))
     assert name in message
     assert way in message
 
 
-@pytest.mark.parametrize("kind", OTHER_FILES)
-def test_functions_that_read_tables_name_the_file_type(tmp_path, genome, bed, kind):
-    content, name, (_, _, way) = OTHER_FILES[kind]
+@pytest.mark.parametrize("kind", FILES_OF_OTHER_TYPES)
+def test_table_readers_name_the_type_of_an_unsupported_file(tmp_path, genome, bed, kind):
+    content, name, (_, _, way) = FILES_OF_OTHER_TYPES[kind]
     path = tmp_path / "a"
     path.write_bytes(content)
     for read in (

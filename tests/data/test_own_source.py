@@ -63,7 +63,7 @@ SEQUENCE_OF_ID = {"x": "ACGT", "y": "GG", "z": "TTT"}
 
 @pytest.mark.parametrize(("kind", "value"), [(Doubled, 2), (Tripled, 3), (Inherited, 2)])
 @pytest.mark.parametrize("workers", [0, 2])
-def test_an_encoder_that_overrides_a_method_is_called(kind, value, workers):
+def test_datasets_call_encoders_that_override_a_method(kind, value, workers):
     data = sl.data.SequenceDataset(SEQUENCE_OF_ID, encoder=kind("dna"))
     plain = data.replace(encoder=sl.encode.OneHot("dna"))
     assert plain.supports_native_batches
@@ -76,12 +76,12 @@ def test_an_encoder_that_overrides_a_method_is_called(kind, value, workers):
     assert (next(iter(loader))["inputs"] == expected).all()
 
 
-def test_a_subclass_may_declare_native_batches():
+def test_an_encoder_subclass_may_declare_native_batches():
     data = sl.data.SequenceDataset(SEQUENCE_OF_ID, encoder=Declared("dna"))
     assert data.supports_native_batches
 
 
-def test_a_stream_calls_an_encoder_that_overrides_a_method(tmp_path):
+def test_streams_call_encoders_that_override_a_method(tmp_path):
     (tmp_path / "a.fa").write_text(">x\nACGT\n>y\nGGGG\n")
     stream = sl.data.SequenceStream(tmp_path / "a.fa", encoder=Tripled("dna"))
     batch = next(iter(stream.batches(2)))
@@ -122,7 +122,7 @@ class WithColumn(CustomSource):
         return {"name": [f"n{row}" for row in rows]}
 
 
-def test_a_dataset_adds_the_ordinal_to_the_columns_of_a_source():
+def test_a_dataset_adds_ordinals_to_the_columns_of_a_custom_source():
     flip = sl.augment.ReverseComplement(p=1.0)
     data = sl.data.Dataset(WithColumn(), encoder=sl.encode.OneHot("dna"), augment=flip)
     batch = data[2:4].batch([1, 0])
@@ -142,14 +142,14 @@ def _drop_a_row(method):
 
 
 @pytest.mark.parametrize("method", ["fetch", "columns", "ids", "lengths"])
-def test_a_source_that_returns_too_few_rows_is_rejected(method):
+def test_a_custom_source_that_returns_too_few_rows_is_an_error(method):
     data = sl.data.Dataset(_drop_a_row(method)(), encoder=sl.encode.OneHot("dna"))
     with pytest.raises(sl.errors.ShapeError, match=rf"Short\.{method}.* 5 for 6 rows"):
         _ = data.to_numpy(), data.ids, data.lengths
 
 
 @pytest.mark.parametrize("name", ["label", "inputs"])
-def test_a_source_column_with_a_reserved_name_is_rejected(name):
+def test_a_custom_source_column_with_a_reserved_name_is_an_error(name):
     columns = {"columns": lambda _, rows, __: {name: rows}}
     data = sl.data.Dataset(type("Taken", (CustomSource,), columns)())
     with pytest.raises(sl.errors.ArgumentError, match=rf"Taken\.columns .*'{name}'"):
@@ -166,7 +166,7 @@ class Shared(CustomSource):
     supports_threads = True
 
 
-def test_threads_share_a_source_only_if_its_class_declares_supports_threads(tmp_path):
+def test_threads_share_a_custom_source_only_if_it_declares_support(tmp_path):
     encoder = sl.encode.OneHot("dna")
     assert not supports_threads(FromFile())
     assert not sl.data.Dataset(FromFile(), encoder=encoder).supports_threads
@@ -177,7 +177,7 @@ def test_threads_share_a_source_only_if_its_class_declares_supports_threads(tmp_
     assert sl.data.SequenceDataset(SEQUENCE_OF_ID).supports_threads
 
 
-def test_the_error_for_an_invalid_character_names_record_and_file():
+def test_the_error_for_invalid_characters_names_record_and_file():
     source = CustomSource(20)
     source.letters[7] = "A!CG"
     data = sl.data.Dataset(source, encoder=sl.encode.OneHot("dna"))

@@ -22,14 +22,14 @@ def table(tmp_path):
     return write
 
 
-def test_strings_in_parquet_are_classes(fasta, table):
+def test_string_labels_in_parquet_are_classes(fasta, table):
     data = SequenceDataset(
         fasta(TWO_SEQUENCES), labels=table(id=["b", "a"], label=["no", "yes"])
     )
     assert [data.classes[i] for i in data.labels] == ["yes", "no"]
 
 
-def test_parquet_columns_are_chosen_by_name(fasta, table):
+def test_label_columns_in_parquet_are_chosen_by_name(fasta, table):
     path = table(x=[9, 8], name=["b", "a"], value=[0.25, 0.5])
     data = SequenceDataset(
         fasta(TWO_SEQUENCES),
@@ -39,21 +39,21 @@ def test_parquet_columns_are_chosen_by_name(fasta, table):
     assert data.labels.tolist() == [0.5, 0.25]
 
 
-def test_booleans_and_integers_in_parquet_are_classes(fasta, table):
+def test_boolean_and_integer_labels_in_parquet_are_classes(fasta, table):
     data = SequenceDataset(
         fasta(TWO_SEQUENCES), labels=table(id=["a", "b"], label=[True, False])
     )
     assert (data.classes, data.labels.tolist()) == (("0", "1"), [1, 0])
 
 
-def test_a_parquet_null_is_not_a_label(fasta, table):
+def test_a_null_in_parquet_is_a_missing_label(fasta, table):
     with pytest.raises(LabelError, match="1 of 2 sequences have no label"):
         SequenceDataset(
             fasta(TWO_SEQUENCES), labels=table(id=["a", "b"], label=["x", None])
         )
 
 
-def test_an_unknown_parquet_column_is_named(fasta, table):
+def test_the_error_for_an_unknown_parquet_column_names_it(fasta, table):
     with pytest.raises(LabelError, match="no column 'label'; the columns are 'id', 'kind'"):
         SequenceDataset(fasta(TWO_SEQUENCES), labels=table(id=["a", "b"], kind=["x", "y"]))
 

@@ -29,7 +29,7 @@ def write_in_thread(path, text):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 @pytest.mark.parametrize("workers", [0, 2])
-def test_an_invalid_character_in_a_pipe_is_reported_without_rereading(tmp_path, workers):
+def test_an_invalid_character_in_a_pipe_is_an_error_with_its_position(tmp_path, workers):
     path = tmp_path / "a.fa"
     os.mkfifo(path)
     thread = write_in_thread(path, ">x\nACGT\n>y\nACJT\n")
@@ -48,7 +48,7 @@ list(stream)
 """
 
 
-def test_standard_input_is_read_once():
+def test_a_dataset_can_read_standard_input_once():
     command = [sys.executable, "-c", READ_TWICE_SCRIPT]
     done = subprocess.run(
         command, check=False, input=">x\nACGT\n", capture_output=True, text=True
@@ -66,7 +66,7 @@ for batch in DataLoader(SequenceStream("-", encoder=OneHot("dna")), 4, num_worke
 """
 
 
-def test_an_interrupt_ends_a_stream_that_waits_for_a_pipe():
+def test_ctrl_c_ends_a_stream_that_waits_for_a_pipe():
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen([sys.executable, "-c", SLOW_READER_SCRIPT], **pipes) as process:
         process.stdin.write(b">x\nACGT\n" * 20_000)

@@ -5,7 +5,7 @@ import threading
 from seqloom.data.stream._shard import read_ahead
 
 
-def test_a_prefetching_iterator_can_be_closed_in_its_own_thread():
+def test_a_prefetching_iterator_can_be_closed_in_its_worker_thread():
     errors, is_begun, is_closed = [], threading.Event(), threading.Event()
 
     def items():

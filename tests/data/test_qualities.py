@@ -17,7 +17,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_batches_and_items_contain_quality_scores(path, in_memory):
+def test_fastq_batches_and_items_contain_quality_scores(path, in_memory):
     encoder = sl.encode.Quality()
     data = sl.data.SequenceDataset(path, encoder=encoder, in_memory=in_memory)
     assert data.batch([0, 1])["inputs"].tolist() == QUALITY_SCORES
@@ -28,7 +28,7 @@ def test_batches_and_items_contain_quality_scores(path, in_memory):
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_a_loader_returns_quality_scores(path, num_workers):
+def test_a_loader_of_fastq_returns_quality_scores(path, num_workers):
     data = sl.data.SequenceDataset(path, encoder=sl.encode.Quality())
     loader = sl.data.DataLoader(
         data, batch_size=2, num_workers=num_workers, collate_fn=sl.data.PadCollator()
@@ -38,7 +38,7 @@ def test_a_loader_returns_quality_scores(path, num_workers):
     assert batch["mask"].tolist() == [[1] * 5, [1, 1, 0, 0, 0]]
 
 
-def test_a_stream_returns_quality_scores(path):
+def test_a_stream_of_fastq_returns_quality_scores(path):
     stream = sl.data.SequenceStream(path, encoder=sl.encode.Quality())
     assert [item["inputs"].tolist() for item in stream] == [
         QUALITY_SCORES[0],
@@ -46,7 +46,7 @@ def test_a_stream_returns_quality_scores(path):
     ]
 
 
-def test_a_subset_returns_quality_scores(path):
+def test_a_subset_of_fastq_records_returns_quality_scores(path):
     data = sl.data.SequenceDataset(path, encoder=sl.encode.Quality())
     np.testing.assert_array_equal(sl.data.Subset(data, [1]).batch([0])["inputs"], [[2, 3]])
 

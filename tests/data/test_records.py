@@ -59,7 +59,7 @@ def sequences(dataset, **options):
     return dataset.batch(np.arange(len(dataset)), **options)["sequence"]
 
 
-def test_a_read_has_its_quality(fastq):
+def test_a_fastq_item_contains_its_quality_string(fastq):
     data = SequenceDataset(fastq)
     assert (data[0]["quality"], data[1]["quality"]) == (b"@+I!", b"IH")
     assert list(data[0]) == ["id", "sequence", "quality", "file", "ordinal"]
@@ -77,12 +77,12 @@ def test_mixing_fasta_and_fastq_is_an_error(fastq, fasta):
         SequenceDataset([fasta(TWO_SEQUENCES), fastq])
 
 
-def test_a_quality_outside_the_declared_encoding_is_an_error(fastq):
+def test_a_quality_score_outside_the_given_encoding_is_an_error(fastq):
     with pytest.raises(FormatError):
         SequenceDataset(fastq, quality="phred64")
 
 
-def test_a_slice_of_records_is_a_subset(many):
+def test_a_slice_of_a_dataset_is_a_subset(many):
     data = SequenceDataset(many)
     assert data[5:20:5].whole is data
     assert data[5:20:5].ids == ["s5", "s10", "s15"]
@@ -97,14 +97,14 @@ def test_an_index_beyond_a_subset_is_an_error_with_its_size(many, index):
         SequenceDataset(many)[:3][index]
 
 
-def test_two_iterators_over_a_dataset_are_independent(many):
+def test_two_iterators_over_one_dataset_are_independent(many):
     data = SequenceDataset(many)
     first, second = iter(data), iter(data)
     assert [next(first)["id"], next(first)["id"], next(second)["id"]] == ["s0", "s1", "s0"]
 
 
 @pytest.mark.parametrize("augment", [Rotate(), RotateBatch()], ids=["each", "batch"])
-def test_augmentation_is_keyed_by_seed_epoch_and_ordinal(many, augment):
+def test_the_augmentation_key_depends_on_seed_epoch_and_ordinal(many, augment):
     data = SequenceDataset(many, augment=augment, seed=5)
     for epoch in range(3):
         wanted = [Rotate()(b"ACGGT" * 4, Key(5, epoch, i)) for i in range(40)]
@@ -121,7 +121,7 @@ def test_augmentation_moves_qualities_with_their_residues(fastq):
     assert list(zip(batch["sequence"], batch["quality"], strict=True)) == wanted
 
 
-def test_an_item_is_augmented_by_the_epoch_of_its_position(many):
+def test_an_item_is_augmented_by_the_epoch_of_its_sampler_position(many):
     data = SequenceDataset(many, augment=Rotate())
     for whole in (data, data[:]):
         alone = [whole[Position(i, epoch=2)]["sequence"] for i in range(5)]
@@ -130,14 +130,14 @@ def test_an_item_is_augmented_by_the_epoch_of_its_position(many):
         assert alone == sequences(data, epoch=2)[:5]
 
 
-def test_set_epoch_applies_to_integer_indices(many):
+def test_set_epoch_changes_the_augmentation_of_indexed_items(many):
     data = SequenceDataset(many, augment=Rotate())
     data.set_epoch(3)
     assert [item["sequence"] for item in data] == sequences(data, epoch=3)
     assert sequences(data) == sequences(data, epoch=3)
 
 
-def test_an_iteration_keeps_its_epoch_when_another_is_set(many):
+def test_set_epoch_does_not_affect_a_running_iteration(many):
     data = SequenceDataset(many, augment=Rotate())
     items = iter(data)
     data.set_epoch(1)
@@ -164,7 +164,7 @@ def test_only_the_training_set_of_a_split_is_augmented(many):
     assert all(valid.augment is None and train.augment for train, valid in folds(data, 3))
 
 
-def test_an_invalid_character_from_augmentation_is_reported_as_such(fasta):
+def test_the_error_for_an_invalid_augmented_character_says_augmentation(fasta):
     def add_invalid(sequence, key):
         return sequence[:1] + b"J"
 
@@ -175,14 +175,14 @@ def test_an_invalid_character_from_augmentation_is_reported_as_such(fasta):
         data[1]
 
 
-def test_a_function_of_the_record_may_return_labels(fasta):
+def test_a_label_function_of_a_dataset_may_return_classes(fasta):
     data = SequenceDataset(
         fasta([("a one", "AC"), ("a two", "GGG")]), labels=lambda record: record.description
     )
     assert (data.classes, data.labels.tolist()) == (("one", "two"), [0, 1])
 
 
-def test_a_function_of_the_record_may_return_numbers(fasta):
+def test_a_label_function_of_a_dataset_may_return_numbers(fasta):
     data = SequenceDataset(
         fasta(TWO_SEQUENCES),
         labels=Labels(lambda record: len(record.sequence) / 3, task="regress"),
@@ -190,7 +190,7 @@ def test_a_function_of_the_record_may_return_numbers(fasta):
     np.testing.assert_array_equal(data.labels, np.array([4 / 3, 2 / 3], np.float32))
 
 
-def test_a_function_that_returns_none_skips_the_record_on_request(fasta):
+def test_records_without_a_label_from_a_function_can_be_skipped(fasta):
     def label(record):
         return {"a": "x", "c": "y"}.get(record.id)
 
@@ -206,7 +206,7 @@ def test_a_function_that_returns_none_skips_the_record_on_request(fasta):
     }
 
 
-def test_the_out_array_of_a_batch_is_filled_and_returned(many):
+def test_a_sequence_batch_can_be_written_into_an_out_array(many):
     data = SequenceDataset(many, encoder=OneHot("dna"))
     out = np.full((2, 4, 24), 9, np.float32)
     batch = data.batch([1, 0], out=out, multiple=8)
@@ -214,13 +214,13 @@ def test_the_out_array_of_a_batch_is_filled_and_returned(many):
     np.testing.assert_array_equal(out, data.batch([1, 0], multiple=8)["inputs"])
 
 
-def test_batches_do_not_depend_on_the_number_of_threads(many):
+def test_dataset_batches_do_not_depend_on_the_number_of_threads(many):
     data = SequenceDataset(many, encoder=OneHot("dna"))
     one, two = (data.batch(np.arange(40), num_threads=n) for n in (1, 2))
     np.testing.assert_equal(one, two)
 
 
-def test_the_memory_of_stored_batches_is_not_reused(many):
+def test_a_batch_of_a_dataset_does_not_change_later(many):
     data = SequenceDataset(many, encoder=OneHot("dna"))
     kept = [data.batch([i, i + 1])["inputs"] for i in range(30)]
     for i, batch in enumerate(kept):
@@ -228,7 +228,7 @@ def test_the_memory_of_stored_batches_is_not_reused(many):
     assert not any(np.shares_memory(a, b) for a, b in pairwise(kept))
 
 
-def test_a_pickle_of_files_contains_no_sequences(fasta):
+def test_a_pickled_dataset_of_files_contains_no_sequences(fasta):
     data = SequenceDataset(fasta({"a": "ACGT" * 100_000}))
     assert len(pickle.dumps(data)) < 5_000
 
@@ -244,7 +244,7 @@ def test_a_pickled_dataset_opens_its_files_on_first_use(fasta, tmp_path):
     np.testing.assert_equal(again[1], data[1])
 
 
-def test_a_file_that_changed_since_the_pickle_is_an_error(fasta):
+def test_a_pickled_dataset_of_a_changed_file_is_an_error(fasta):
     text = pickle.dumps(SequenceDataset(fasta(TWO_SEQUENCES)))
     fasta({"a": "ACGT", "b": "GC"})
     with pytest.raises(FileError, match=r"a\.fa: the content has changed"):
@@ -252,7 +252,7 @@ def test_a_file_that_changed_since_the_pickle_is_an_error(fasta):
 
 
 @pytest.mark.parametrize("labels", [None, {"a": 0, "b": 1}])
-def test_a_fingerprint_is_equal_with_and_without_in_memory(fasta, labels):
+def test_the_fingerprint_does_not_depend_on_the_option_in_memory(fasta, labels):
     path = fasta(TWO_SEQUENCES)
     held, indexed = (
         SequenceDataset(path, labels=labels, in_memory=choice) for choice in (True, False)
@@ -260,7 +260,7 @@ def test_a_fingerprint_is_equal_with_and_without_in_memory(fasta, labels):
     assert held.fingerprint() == indexed.fingerprint()
 
 
-def test_skipped_records_stay_skipped_in_a_pickle(fasta):
+def test_a_pickled_dataset_still_skips_unlabelled_records(fasta):
     path = fasta({"a": "AC", "b": "GG", "c": "T"})
     data = SequenceDataset(path, labels=Labels({"a": 0, "c": 1}, unlabelled="skip"))
     again = pickle.loads(pickle.dumps(data))  # noqa: S301 - ours
@@ -269,7 +269,7 @@ def test_skipped_records_stay_skipped_in_a_pickle(fasta):
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_dataset_returns_the_same_items_in_other_processes(many, method):
+def test_a_dataset_returns_equal_items_in_other_processes(many, method):
     data = SequenceDataset(many, encoder=OneHot("dna"))
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -293,7 +293,7 @@ def both_stores(many, fastq):
     return make
 
 
-def test_indexed_records_equal_records_in_memory(many, fasta, both_stores):
+def test_records_read_by_index_equal_records_in_memory(many, fasta, both_stores):
     paths = [many, fasta({"x": "ACCA", "y": "GG"}, "more.fa")]
     held, left = both_stores(paths, encoder=OneHot("dna"), augment=Rotate())
     order = np.random.default_rng(0).permutation(42)
@@ -301,18 +301,18 @@ def test_indexed_records_equal_records_in_memory(many, fasta, both_stores):
     assert (left.ids, len(left), str(left)) == (held.ids, len(held), str(held))
 
 
-def test_indexed_reads_equal_reads_in_memory(fastq, both_stores):
+def test_fastq_reads_read_by_index_equal_reads_in_memory(fastq, both_stores):
     held, left = both_stores(fastq, labels=lambda record: len(record.sequence))
     np.testing.assert_equal(left.batch([1, 0, 1]), held.batch([1, 0, 1]))
 
 
-def test_records_without_a_label_are_skipped_in_indexed_files(many, both_stores):
+def test_unlabelled_records_of_indexed_files_can_be_skipped(many, both_stores):
     labels = {f"s{i}": i % 2 for i in range(0, 40, 3)}
     held, left = both_stores(many, labels=Labels(labels, unlabelled="skip"))
     np.testing.assert_equal(left.to_numpy(), held.to_numpy())
 
 
-def test_a_pickle_of_indexed_files_works_in_other_processes(many, both_stores):
+def test_a_pickled_dataset_of_indexed_files_works_in_other_processes(many, both_stores):
     _, left = both_stores(many, encoder=OneHot("dna"))
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -320,7 +320,7 @@ def test_a_pickle_of_indexed_files_works_in_other_processes(many, both_stores):
     np.testing.assert_equal(found, left.batch([7, 3]))
 
 
-def test_an_invalid_character_in_an_indexed_file_raises_at_the_batch(fasta, both_stores):
+def test_an_invalid_character_in_an_indexed_file_is_an_error_in_batch(fasta, both_stores):
     path = fasta({"a": "ACGT", "b": "AJ"})
     left = SequenceDataset(path, encoder=OneHot("dna"), in_memory=False)
     with pytest.raises(AlphabetError, match=r"record 1 \(b\), line 4, byte 12"):
@@ -346,7 +346,7 @@ def test_large_files_are_read_through_an_index(many, monkeypatch):
     ],
 )
 @pytest.mark.parametrize("held", [True, False])
-def test_an_item_has_the_positions_of_its_encoder(fasta, encoder, held):
+def test_an_item_has_the_number_of_positions_of_its_encoder(fasta, encoder, held):
     rows = {"a": "ACGTACG", "b": "ACGT", "c": "GG"}
     data = SequenceDataset(fasta(rows), encoder=encoder, in_memory=held)
     batch = data.batch([0, 1, 2])
@@ -365,7 +365,7 @@ def test_a_sequence_too_short_for_the_encoder_is_an_error(fasta):
         SequenceDataset(fasta(TWO_SEQUENCES), encoder=encoder)
 
 
-def test_the_columns_in_memory_are_read_only(tmp_path):
+def test_column_arrays_of_a_dataset_in_memory_are_read_only(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     dataset = SequenceDataset(tmp_path / "a.fa")
     assert isinstance(dataset.source, SequenceSource)

@@ -114,7 +114,7 @@ FAILING_CALLS_WITH_REMEDIES = [
 ]
 
 
-def test_a_failed_stream_causes_no_later_warnings():
+def test_a_stream_that_fails_at_construction_causes_no_warnings():
     # pytest reports exceptions of finalisers as errors.
     with pytest.raises(SeqloomError) as caught:
         stream(labels=LABEL_OF_ID)
@@ -133,7 +133,7 @@ def _in_tmp_path(tmp_path, monkeypatch):
     FAILING_CALLS_WITH_REMEDIES,
     ids=range(len(FAILING_CALLS_WITH_REMEDIES)),
 )
-def test_a_remedy_in_a_message_works(door, given, remedy):
+def test_remedies_suggested_by_error_messages_work(door, given, remedy):
     if door is samples and isinstance(given["labels"], list):
         given = {"labels": dict(zip(INDIVIDUAL_IDS, given["labels"], strict=True))}
     if remedy is None:
@@ -147,7 +147,7 @@ def test_a_remedy_in_a_message_works(door, given, remedy):
 
 
 @pytest.mark.parametrize("door", [dataset, stream, packed, guess, inspect_file])
-def test_records_with_empty_headers_are_numbered_on_request(door):
+def test_records_with_empty_headers_can_be_numbered(door):
     text = PLAIN_FASTA.replace(">b", ">")
     with pytest.raises(SeqloomError, match=r'expected an id .*ids="number"'):
         door(text)
@@ -156,7 +156,7 @@ def test_records_with_empty_headers_are_numbered_on_request(door):
 
 
 INTERVAL_COLUMNS = {"chrom": ["a"], "start": [1], "stop": [7]}
-INDEX_FUNCTIONS = {
+FUNCTIONS_THAT_INDEX_A_FASTA = {
     "SequenceIndex": sl.io.SequenceIndex,
     "build_index": sl.io.build_index,
     "IntervalDataset": lambda path: sl.data.IntervalDataset(path, INTERVAL_COLUMNS),
@@ -172,7 +172,7 @@ def shell(*words):
     make_app(words)(list(words))
 
 
-@pytest.mark.parametrize("door", INDEX_FUNCTIONS)
+@pytest.mark.parametrize("door", FUNCTIONS_THAT_INDEX_A_FASTA)
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
@@ -181,15 +181,15 @@ def shell(*words):
         (PLAIN_FASTA.replace(">b", ">"), "--ids number"),
     ],
 )
-def test_convert_applies_options_that_an_index_does_not_support(door, text, remedy):
+def test_errors_for_files_that_cannot_be_indexed_suggest_convert(door, text, remedy):
     Path("a.fa").write_text(text)
     with pytest.raises(SeqloomError, match=f"seqloom convert {remedy}"):
-        INDEX_FUNCTIONS[door]("a.fa")
+        FUNCTIONS_THAT_INDEX_A_FASTA[door]("a.fa")
     shell("convert", "a.fa", "clean.fa", *remedy.split())
-    INDEX_FUNCTIONS[door]("clean.fa")
+    FUNCTIONS_THAT_INDEX_A_FASTA[door]("clean.fa")
 
 
-def test_a_dataset_accepts_options_that_predict_lacks():
+def test_the_error_of_predict_suggests_a_dataset_with_options():
     data = dataset(labels=LABEL_OF_ID | {"c": "y"}, encoder=OneHot("dna"))
     config = sl.models.SequenceCNNConfig.for_data(data)
     model = sl.train.fit(config, data, epochs=1).trained
@@ -201,7 +201,7 @@ def test_a_dataset_accepts_options_that_predict_lacks():
     assert sl.infer.predict(model, cleaned).ids == ["a", "b", "c"]
 
 
-COMMANDS_OF_OPTION = {
+COMMANDS_WITH_OPTION = {
     "whitespace": ("inspect", "convert", "train", "evaluate", "predict"),
     "comments": ("inspect", "convert", "train", "evaluate", "predict"),
     "ids": ("inspect", "convert", "train", "evaluate", "predict"),
@@ -223,12 +223,12 @@ COMMANDS_OF_OPTION = {
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("name", COMMANDS_OF_OPTION)
-def test_the_command_line_offers_the_same_remedy(name, capsys):
+@pytest.mark.parametrize("name", COMMANDS_WITH_OPTION)
+def test_errors_of_the_command_line_suggest_its_options(name, capsys):
     from seqloom.cli import main
 
     # Options that --help does not list are passed with --set.
-    for command in COMMANDS_OF_OPTION[name]:
+    for command in COMMANDS_WITH_OPTION[name]:
         texts: list[str] = []
         for words in (["--help"], ["--set", "help"]):
             with pytest.raises(SystemExit):

@@ -44,7 +44,7 @@ def test_the_repr_of_a_dataset_is_one_short_line(datasets):
     assert repr(datasets[0]) == "SequenceDataset(2 sequences of 2 to 4; <i> 1, y 1)"
 
 
-def test_notebook_html_escapes_file_names(datasets):
+def test_the_notebook_html_of_a_dataset_escapes_file_names(datasets):
     for data in datasets:
         parser = Tags()
         parser.feed(data._repr_html_())

@@ -9,12 +9,12 @@ from seqloom.errors import ArgumentError
 SEQUENCE_OF_ID = {"x": "ACGT", "y": "GGTT", "z": "CC"}
 
 
-def test_sequence_hashes_are_in_the_order_of_the_rows():
+def test_sequence_hashes_of_a_dataset_are_in_record_order():
     data = sl.data.SequenceDataset(SEQUENCE_OF_ID)
     assert [*hash_sequences(data.select([2, 1, 0]))] == [*hash_sequences(data)][::-1]
 
 
-def test_a_dataset_reads_its_rows_in_the_given_order():
+def test_a_subset_returns_records_in_the_given_order():
     source = sl.data.SequenceDataset(SEQUENCE_OF_ID).source
     turned = sl.data.Dataset(
         source, rows=sl.data.SequenceDataset(SEQUENCE_OF_ID).rows[::-1]
@@ -24,7 +24,7 @@ def test_a_dataset_reads_its_rows_in_the_given_order():
     assert turned.fingerprint() != sl.data.SequenceDataset(SEQUENCE_OF_ID).fingerprint()
 
 
-def test_an_augmentation_added_later_follows_the_epoch():
+def test_an_augmentation_added_by_replace_follows_the_epoch():
     augment = sl.augment.ReverseComplement(p=0.5)
     first = sl.data.SequenceDataset(SEQUENCE_OF_ID, augment=augment)
     later = sl.data.SequenceDataset(SEQUENCE_OF_ID).replace(augment=augment)
@@ -35,12 +35,12 @@ def test_an_augmentation_added_later_follows_the_epoch():
     assert later.plain().augment is None
 
 
-def test_replacing_an_unknown_attribute_is_an_error():
+def test_replacing_an_unknown_dataset_attribute_is_an_error():
     with pytest.raises(sl.errors.ArgumentError, match="got augmnet"):
         sl.data.SequenceDataset(SEQUENCE_OF_ID).replace(augmnet=None)
 
 
-def test_a_copy_with_another_encoder_has_its_residue_counts():
+def test_replacing_the_encoder_updates_the_residue_counts():
     data = sl.data.SequenceDataset({"x": "ACGN"})
     assert "N" not in data.report["letters"]
     nucleotides = data.replace(encoder=sl.encode.OneHot("dna"))
@@ -48,7 +48,7 @@ def test_a_copy_with_another_encoder_has_its_residue_counts():
     assert "N" not in data.report["letters"]
 
 
-def test_a_subset_of_a_copy_has_the_report_of_the_copy():
+def test_a_subset_of_a_copied_dataset_has_the_report_of_the_copy():
     part = sl.data.SequenceDataset(SEQUENCE_OF_ID)[:2]
     copy = part.replace(encoder=sl.encode.OneHot("dna"))
     assert copy.report is copy.whole.report
@@ -60,7 +60,7 @@ def test_subsets_with_and_without_augmentation_share_one_report():
     assert data.plain().report is data.report
 
 
-def test_removing_jitter_gives_the_fingerprint_without_jitter(tmp_path):
+def test_intervals_with_jitter_removed_have_the_original_fingerprint(tmp_path):
     (tmp_path / "g.fa").write_text(">c\nACGTACGTACGT\n")
     (tmp_path / "i.bed").write_text("c\t4\t6\n")
     paths = tmp_path / "g.fa", tmp_path / "i.bed"
@@ -71,20 +71,20 @@ def test_removing_jitter_gives_the_fingerprint_without_jitter(tmp_path):
     assert moved.fingerprint() != still.fingerprint()
 
 
-def test_a_copy_of_a_subset_keeps_the_settings_of_the_subset():
+def test_replace_on_a_subset_keeps_the_settings_of_the_subset():
     part = sl.data.SequenceDataset(SEQUENCE_OF_ID)[1:]
     part.encoder = sl.encode.OneHot("dna")
     copy = part.replace(seed=3)
     assert (copy.encoder, copy.seed, copy.ids) == (part.encoder, 3, ["y", "z"])
 
 
-def test_the_method_plain_removes_an_augmentation_that_was_set_later():
+def test_the_plain_method_removes_an_augmentation_that_was_set_later():
     data = sl.data.SequenceDataset({"x": "AAC"})
     data.augment = sl.augment.ReverseComplement(p=1.0)
     assert (data[0]["sequence"], data.plain()[0]["sequence"]) == (b"GTT", b"AAC")
 
 
-def test_an_augmentation_set_later_differs_between_epochs():
+def test_an_augmentation_set_as_attribute_differs_between_epochs():
     data = sl.data.SequenceDataset({f"x{n}": "AAC" for n in range(40)})
     data.augment = sl.augment.ReverseComplement()
     drawn = []
@@ -95,7 +95,7 @@ def test_an_augmentation_set_later_differs_between_epochs():
 
 
 @pytest.mark.parametrize("wrong", [{"rows": [0]}, {"_whole": None}, {"color": 1}])
-def test_replace_rejects_attributes_that_define_the_dataset(wrong):
+def test_the_replace_method_rejects_attributes_that_select_records(wrong):
     data = sl.data.SequenceDataset(SEQUENCE_OF_ID)
     with pytest.raises(ArgumentError, match=f"select.*got {next(iter(wrong))}"):
         data.replace(**wrong)

@@ -37,13 +37,13 @@ def samplers(**options: Any):
     ]
 
 
-FOR_EACH_SAMPLER = pytest.mark.parametrize(
+PARAMETRIZE_SAMPLERS = pytest.mark.parametrize(
     "kind", range(3), ids=["bucket", "budget", "weighted"]
 )
 
 
-@FOR_EACH_SAMPLER
-def test_the_order_depends_only_on_seed_and_epoch(kind):
+@PARAMETRIZE_SAMPLERS
+def test_the_order_of_a_sampler_depends_only_on_seed_and_epoch(kind):
     first, again, other = (samplers(seed=seed)[kind] for seed in (1, 1, 2))
     epochs = [list(first) for _ in range(3)]
     again.set_epoch(2)
@@ -51,7 +51,7 @@ def test_the_order_depends_only_on_seed_and_epoch(kind):
     assert epochs[0] != epochs[1] != list(other)
 
 
-@FOR_EACH_SAMPLER
+@PARAMETRIZE_SAMPLERS
 def test_samplers_do_not_change_the_global_random_state(kind):
     np.random.seed(0)  # noqa: NPY002, TID251 - the claim
     torch.manual_seed(0)
@@ -62,8 +62,8 @@ def test_samplers_do_not_change_the_global_random_state(kind):
     assert (np.random.random(), torch.rand(()).item()) == expected  # noqa: NPY002 - the claim
 
 
-@FOR_EACH_SAMPLER
-def test_sampled_indices_carry_the_epoch_and_len_is_known(kind):
+@PARAMETRIZE_SAMPLERS
+def test_samplers_have_a_length_and_yield_indices_with_the_epoch(kind):
     sampler = samplers()[kind]
     for epoch in range(2):
         length = len(sampler)
@@ -72,9 +72,9 @@ def test_sampled_indices_carry_the_epoch_and_len_is_known(kind):
         assert (len(given_out), {row.epoch for row in rows}) == (length, {epoch})
 
 
-@FOR_EACH_SAMPLER
+@PARAMETRIZE_SAMPLERS
 @pytest.mark.parametrize("even_ranks", ["pad", "drop"])
-def test_ranks_split_an_epoch_evenly(kind, even_ranks):
+def test_distributed_ranks_split_a_sampled_epoch_evenly(kind, even_ranks):
     whole = list(samplers(seed=3)[kind])
     parts = [
         list(samplers(seed=3, rank=rank, world_size=3, even_ranks=even_ranks)[kind])
@@ -106,14 +106,14 @@ def test_length_buckets_reduce_padding():
     assert padding(list(LengthBucketSampler(SEQUENCE_LENGTHS, 16))) < 0.05
 
 
-def test_drop_last_drops_batches_that_are_not_full():
+def test_a_sampler_with_drop_last_drops_batches_that_are_not_full():
     sampler = LengthBucketSampler(SEQUENCE_LENGTHS, 16, drop_last=True)
     assert {len(batch) for batch in sampler} == {16}
 
 
 @settings(deadline=None)
 @given(lengths, st.integers(40, 200), st.booleans(), st.sampled_from([None, 3]))
-def test_batches_stay_within_the_token_budget_and_contain_each_sequence_once(
+def test_token_budget_batches_contain_each_sequence_once(
     lengths, most, padding, batch_size
 ):
     sampler = TokenBudgetSampler(
@@ -136,14 +136,14 @@ def test_a_token_budget_counts_the_tokens_of_the_encoder(fasta):
         TokenBudgetSampler(data, 5)
 
 
-def test_items_are_sampled_in_proportion_to_their_weights():
+def test_a_weighted_sampler_samples_items_in_proportion_to_weights():
     sampler = WeightedSampler(range(4), [1, 2, 0, 3], size=6000)
     counts = Counter(sampler)
     assert 2 not in counts
     assert chisquare([counts[0], counts[1], counts[3]], [1000, 2000, 3000]).pvalue > 1e-6
 
 
-def test_balanced_weights_sample_all_classes_equally(fasta):
+def test_balanced_weights_sample_all_classes_equally_often(fasta):
     records = {f"s{i}": "ACGT" for i in range(100)}
     labels = {name: "rare" if i < 5 else "often" for i, name in enumerate(records)}
     data = SequenceDataset(fasta(records), labels=labels)
@@ -170,7 +170,7 @@ INVALID_CALLS = [
 
 
 @pytest.mark.parametrize("make", INVALID_CALLS, ids=map(str, range(len(INVALID_CALLS))))
-def test_invalid_arguments_are_an_error(make):
+def test_invalid_arguments_of_samplers_are_errors(make):
     with pytest.raises(ArgumentError):
         make()
 
@@ -187,7 +187,7 @@ def varied(fasta):
 
 
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_a_pytorch_loader_with_our_samplers_returns_the_same_batches(varied, num_workers):
+def test_a_pytorch_loader_accepts_seqloom_samplers(varied, num_workers):
     def sampler():
         return LengthBucketSampler(varied, 8, window=2, seed=5)
 
@@ -217,7 +217,7 @@ def test_a_weighted_sampler_works_in_pytorch_and_seqloom_loaders(varied):
         np.testing.assert_array_equal(a["inputs"], b["inputs"])
 
 
-def test_weights_in_an_indexed_series_are_joined_by_id():
+def test_sampling_weights_in_a_pandas_series_are_joined_by_id():
     data = SequenceDataset({"1": "AC", "2": "GG", "3": "TT"})
     assert set(WeightedSampler(data, pd.Series({3: 0.0, 1: 1.0, 2: 0.0}))) == {0}
     assert set(WeightedSampler(data, cast("Any", {"3": 1, "1": 0, "2": 0}))) == {2}

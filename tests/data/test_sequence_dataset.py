@@ -21,18 +21,18 @@ from seqloom.errors import (
 TWO_SEQUENCES = {"a": "ACGT", "b": "GG"}
 
 
-def test_the_quickstart_prints_the_documented_output():
+def test_the_quickstart_dataset_prints_the_documented_output():
     data = SequenceDataset(
         example_path("train.fa.gz"), labels=example_path("train.tsv"), encoder=OneHot("dna")
     )
     assert str(data) == "2,000 sequences of 60; EI 464, IE 485, N 1,051"
 
 
-def test_unequal_lengths_are_printed_as_a_range(hundred):
+def test_the_summary_of_a_dataset_shows_unequal_lengths_as_a_range(hundred):
     assert str(hundred) == "100 sequences of 1 to 9; x 60, y 30, z 10"
 
 
-def test_an_item_without_an_encoder_has_the_sequence(fasta):
+def test_an_item_without_an_encoder_contains_the_sequence(fasta):
     file = fasta(TWO_SEQUENCES)
     assert SequenceDataset(file, labels={"a": 1, "b": 2})[1] == {
         "id": "b",
@@ -43,19 +43,19 @@ def test_an_item_without_an_encoder_has_the_sequence(fasta):
     }
 
 
-def test_an_item_with_an_encoder_has_its_array(fasta):
+def test_an_item_with_an_encoder_contains_the_encoded_array(fasta):
     item = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna"))[1]
     np.testing.assert_array_equal(item["inputs"], OneHot("dna")("GG"))
     assert "sequence" not in item
     assert "label" not in item
 
 
-def test_channels_last_items_have_no_padding(fasta):
+def test_channels_last_items_of_a_dataset_are_not_padded(fasta):
     data = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna", channels="last"))
     assert [item["inputs"].shape for item in data.__getitems__([0, 1])] == [(4, 4), (2, 4)]
 
 
-def test_the_ordinal_counts_over_all_files(hundred):
+def test_ordinals_of_a_dataset_count_over_all_files(hundred):
     item = hundred[70]
     assert (item["ordinal"], item["id"]) == (70, "s70")
     assert item["file"].endswith("1.fa")
@@ -67,23 +67,23 @@ def test_items_fetched_together_equal_items_fetched_alone(hundred):
         np.testing.assert_equal(item, alone)
 
 
-def test_iterating_ends_after_the_last_item(fasta):
+def test_iterating_over_a_dataset_ends_after_the_last_item(fasta):
     assert [item["id"] for item in SequenceDataset(fasta(TWO_SEQUENCES))] == ["a", "b"]
 
 
-def test_a_negative_index_counts_from_the_end(hundred):
+def test_a_negative_dataset_index_counts_from_the_end(hundred):
     assert hundred[-1]["id"] == "s99"
 
 
 @pytest.mark.parametrize("index", [100, -101])
-def test_an_index_beyond_the_size_is_shown_in_the_error(hundred, index):
+def test_the_error_for_an_index_beyond_the_dataset_shows_the_index(hundred, index):
     with pytest.raises(
         OutOfRangeError, match=f"index {index} is out of range for 100 items"
     ):
         hundred[index]
 
 
-def test_a_padded_batch_has_a_mask(fasta):
+def test_a_batch_of_unequal_lengths_has_a_mask(fasta):
     batch = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna")).batch([0, 1])
     assert batch["lengths"].tolist() == [4, 2]
     assert batch["mask"].tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
@@ -96,30 +96,30 @@ def test_a_batch_of_equal_lengths_has_no_mask(fasta):
     assert "mask" in data.batch([1, 1], length=3)
 
 
-def test_the_number_of_positions_is_rounded_up_to_the_multiple(fasta):
+def test_the_option_multiple_rounds_the_batch_length_up(fasta):
     data = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna"))
     assert data.batch([0, 1], multiple=8)["inputs"].shape == (2, 4, 8)
 
 
-def test_a_sequence_longer_than_length_is_named_in_the_error(fasta):
+def test_the_error_for_a_sequence_longer_than_length_names_the_record(fasta):
     data = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna"))
     with pytest.raises(ShapeError, match="'a' needs 4 positions, more than length=3; crop"):
         data.batch([0, 1], length=3)
 
 
-def test_to_numpy_returns_one_batch_of_all_records(hundred):
+def test_to_numpy_of_a_dataset_returns_one_batch_of_all_records(hundred):
     everything = hundred.to_numpy()
     assert everything["inputs"].shape == (100, 4, 9)
     assert everything["id"] == hundred.ids
 
 
-def test_a_pattern_expands_to_its_files_in_sorted_order(fasta):
+def test_a_file_pattern_expands_to_sorted_files(fasta):
     files = [fasta({name: "AC"}, f"{name}.fa") for name in "ba"]
     data = SequenceDataset(files[0].with_name("*.fa"))
     assert data.ids == ["a", "b"]
 
 
-def test_a_pattern_that_matches_nothing_is_an_error(tmp_path):
+def test_a_pattern_that_matches_no_file_is_an_error(tmp_path):
     with pytest.raises(MissingFileError, match="no file matches"):
         SequenceDataset(tmp_path / "*.fa")
 
@@ -146,7 +146,7 @@ def test_an_invalid_character_is_reported_with_file_record_line_and_byte(
     assert "ACGT" in str(error)
 
 
-def test_an_encoder_without_the_method_refuses_raises_in_batch(fasta):
+def test_a_custom_encoder_without_a_refuses_method_raises_in_batch(fasta):
     class Plain:
         channels = "first"
 
@@ -168,13 +168,13 @@ def test_an_empty_sequence_cannot_be_encoded(fasta):
         SequenceDataset(fasta({"a": "AC", "b": ""}), encoder=OneHot("dna"))
 
 
-def test_a_pickled_dataset_is_equal(hundred):
+def test_a_pickled_sequence_dataset_is_equal(hundred):
     again = pickle.loads(pickle.dumps(hundred))  # noqa: S301 - ours
     assert again.fingerprint() == hundred.fingerprint()
     np.testing.assert_equal(again[17], hundred[17])
 
 
-def test_a_fingerprint_depends_on_content_and_not_on_file_names(fasta):
+def test_the_fingerprint_depends_on_content_but_not_on_file_names(fasta):
     same = [
         SequenceDataset(fasta(TWO_SEQUENCES, name)).fingerprint()
         for name in ("a.fa", "b.fa")
@@ -183,7 +183,7 @@ def test_a_fingerprint_depends_on_content_and_not_on_file_names(fasta):
     assert same[0] == same[1] != other
 
 
-def test_duplicate_ids_are_valid_without_labels(fasta):
+def test_a_dataset_without_labels_may_have_duplicate_ids(fasta):
     assert len(SequenceDataset(fasta([("a", "AC"), ("a", "GG")]))) == 2
 
 
@@ -194,7 +194,7 @@ def test_the_error_for_an_invalid_encoder_shows_a_valid_one(fasta, encoder):
 
 
 @pytest.mark.parametrize("augment", ["rc", ReverseComplement])
-def test_an_invalid_augmentation_is_an_error(fasta, augment):
+def test_a_dataset_with_an_invalid_augmentation_is_an_error(fasta, augment):
     with pytest.raises(ArgumentError, match=r"an augmentation of sl\.augment"):
         SequenceDataset(fasta(TWO_SEQUENCES), augment=augment)
 
@@ -206,14 +206,14 @@ def test_an_invalid_augmentation_is_an_error(fasta, augment):
         ("protein", ["MKXB", "zzjxA"], {"letters": 9, "X": 2, "ambiguous": 4}),
     ],
 )
-def test_ambiguous_and_soft_masked_residues_are_counted(fasta, alphabet, letters, expected):
+def test_datasets_count_ambiguous_and_masked_residues(fasta, alphabet, letters, expected):
     path = fasta(dict(enumerate(letters)))
     data = SequenceDataset(path, encoder=OneHot(alphabet))
     lower = sum(map(str.islower, "".join(letters)))
     assert data.report["letters"] == expected | {"soft_masked": lower}
 
 
-def test_residues_of_skipped_records_are_not_counted(fasta):
+def test_residue_counts_exclude_skipped_records(fasta):
     path = fasta({"a": "ACNN", "b": "nnnn", "c": "GGGG"})
     labels = {"a": "x", "c": "y"}
     data = SequenceDataset(
@@ -236,7 +236,7 @@ def test_residues_of_skipped_records_are_not_counted(fasta):
     ],
     ids=range(5),
 )
-def test_augmentations_for_dna_are_rejected_for_proteins(augment, message):
+def test_augmenting_proteins_by_dna_augmentations_is_an_error(augment, message):
     encoder = sl.encode.Integer("protein")
     with pytest.raises(ArgumentError, match=message):
         SequenceDataset(["MKVLAW"], encoder=encoder, augment=augment)
@@ -253,7 +253,7 @@ def test_augmentations_for_dna_are_rejected_for_proteins(augment, message):
     ],
     ids=range(5),
 )
-def test_augmentations_for_proteins_change_proteins(augment):
+def test_augmentations_with_a_protein_alphabet_change_proteins(augment):
     encoder = sl.encode.Integer("protein")
     data = SequenceDataset(["MKVLAW"], encoder=encoder, augment=augment)
     expected = encoder.batch([augment(b"MKVLAW", sl.Key(0, 0, 0))])[0]

@@ -52,7 +52,7 @@ def test_split_sizes_are_the_rounded_fractions(make, classes, shares, stratify):
 
 
 @given(st.text("abc", min_size=8, max_size=60), st.integers(1, 9), st.integers(0, 9))
-def test_both_subsets_have_the_same_fraction_of_every_class(make, classes, tenth, seed):
+def test_stratified_subsets_have_equal_fractions_of_every_class(make, classes, tenth, seed):
     assume(tenth / 10 * len(classes) >= 1 <= (10 - tenth) / 10 * len(classes))
     data = make(classes)
     first, second = split(data, (tenth / 10, 1 - tenth / 10), seed=seed)
@@ -72,7 +72,7 @@ def test_the_split_of_the_quickstart_has_exact_fractions(make):
     assert valid.class_counts == {"a": 46, "b": 49, "c": 105}
 
 
-def test_a_split_depends_only_on_the_seed(hundred):
+def test_the_records_in_each_subset_depend_only_on_the_seed(hundred):
     first, same, other = (
         split(hundred, (0.5, 0.5), seed=seed)[0].ids for seed in (1, 1, 2)
     )
@@ -84,14 +84,14 @@ def test_subsets_share_the_classes_of_the_whole_dataset(make):
     assert part.classes == ("a", "b", "c")
 
 
-def test_unstratified_and_stratified_splits_differ(hundred):
+def test_stratified_and_unstratified_splits_differ(hundred):
     plain, _ = split(hundred, (0.5, 0.5), stratify=False)
     balanced, _ = split(hundred, (0.5, 0.5))
     assert balanced.class_counts == {"x": 30, "y": 15, "z": 5}
     assert plain.ids != balanced.ids
 
 
-def test_regression_data_is_split_without_stratification(make):
+def test_datasets_for_regression_are_split_without_stratification(make):
     data = make("abcabcabca")
     data.task, data.labels = "regress", np.linspace(0, 1, 10, dtype=np.float32)
     assert [len(part) for part in split(data, (0.7, 0.3))] == [7, 3]
@@ -99,7 +99,7 @@ def test_regression_data_is_split_without_stratification(make):
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.integers(0, 12), min_size=20, max_size=60), st.integers(0, 9))
-def test_each_group_falls_into_one_subset(make, groups, seed):
+def test_records_of_one_group_are_in_one_subset(make, groups, seed):
     assume(len(set(groups)) >= 4)
     data = Subset(make("ab" * 30), range(len(groups)))
     parts = split(data, (0.7, 0.3), groups=groups, seed=seed)
@@ -109,7 +109,7 @@ def test_each_group_falls_into_one_subset(make, groups, seed):
     assert second
 
 
-def test_splits_by_small_groups_keep_the_class_fractions(hundred):
+def test_splitting_by_small_groups_keeps_the_class_fractions(hundred):
     groups = {f"s{i}": f"family {i // 2}" for i in range(100)}
     train, valid = split(hundred, (0.8, 0.2), groups=groups)
     assert abs(len(valid) - 20) <= 2
@@ -117,17 +117,17 @@ def test_splits_by_small_groups_keep_the_class_fractions(hundred):
     assert len(train) + len(valid) == 100
 
 
-def test_a_wrong_number_of_groups_is_an_error(hundred):
+def test_splitting_by_a_wrong_number_of_groups_is_an_error(hundred):
     with pytest.raises(ArgumentError, match="each of 100 records, got shape"):
         split(hundred, (0.5, 0.5), groups=["a", "b"])
 
 
-def test_an_id_without_a_group_is_an_error(hundred):
+def test_splitting_a_dataset_with_an_id_without_a_group_is_an_error(hundred):
     with pytest.raises(ArgumentError, match="no entry for 99 of 100 ids: 's1'"):
         split(hundred, (0.5, 0.5), groups={"s0": "a"})
 
 
-def test_fewer_groups_than_subsets_are_an_error(hundred):
+def test_splitting_by_fewer_groups_than_subsets_is_an_error(hundred):
     with pytest.raises(
         ArgumentError, match="at least 2 groups, one for each subset, got 1"
     ):
@@ -135,25 +135,25 @@ def test_fewer_groups_than_subsets_are_an_error(hundred):
 
 
 @pytest.mark.parametrize("shares", [(), (0.5, 0.4), (1.5, -0.5), (1.0, 0.0)])
-def test_invalid_shares_are_an_error(hundred, shares):
+def test_splitting_by_invalid_shares_is_an_error(hundred, shares):
     with pytest.raises(ArgumentError, match="sum to 1"):
         split(hundred, shares)
 
 
-def test_an_empty_subset_is_an_error(make):
+def test_a_split_with_an_empty_subset_is_an_error(make):
     with pytest.raises(ArgumentError, match="subset 2 of 2 would be empty: 3 sequences"):
         split(make("abc"), (0.9, 0.1))
 
 
 @given(st.integers(2, 10), st.integers(0, 99))
-def test_every_sequence_is_in_one_validation_set(hundred, k, seed):
+def test_each_sequence_is_in_the_validation_set_of_one_fold(hundred, k, seed):
     pairs = folds(hundred, k, seed=seed)
     assert sorted(name for _, valid in pairs for name in valid.ids) == sorted(hundred.ids)
     assert all(set(train.ids).isdisjoint(valid.ids) for train, valid in pairs)
     assert {len(train) + len(valid) for train, valid in pairs} == {100}
 
 
-def test_a_single_fold_is_an_error(hundred):
+def test_cross_validation_with_a_single_fold_is_an_error(hundred):
     with pytest.raises(ArgumentError, match="k must be an integer of at least 2"):
         folds(hundred, 1)
 
@@ -164,7 +164,7 @@ def test_a_subset_of_a_subset_is_a_subset_of_the_whole_dataset(hundred):
     assert part.whole is hundred
 
 
-def test_a_subset_supports_the_methods_of_the_whole_dataset(hundred):
+def test_a_sequence_subset_supports_all_methods_of_its_dataset(hundred):
     part = Subset(hundred, [3, 1])
     assert (
         [item["id"] for item in part]
@@ -187,7 +187,7 @@ def test_different_subsets_have_different_fingerprints(hundred):
     assert prints[0] == prints[2] != prints[1]
 
 
-def test_subsets_of_one_dataset_are_joined_by_plus(hundred):
+def test_subsets_of_one_dataset_can_be_added(hundred):
     train, valid = split(hundred, (0.8, 0.2), seed=1)
     assert (train + valid).ids == train.ids + valid.ids
     assert (hundred + valid).ids == hundred.ids + valid.ids
@@ -195,13 +195,13 @@ def test_subsets_of_one_dataset_are_joined_by_plus(hundred):
 
 
 @pytest.mark.parametrize("other", [[1], "part", 3])
-def test_subsets_of_different_datasets_cannot_be_joined(hundred, make, other):
+def test_adding_subsets_of_different_datasets_is_an_error(hundred, make, other):
     another = make("ab")[:] if other == "part" else other
     with pytest.raises(ArgumentError, match="joins subsets of one dataset, got a "):
         hundred + another
 
 
-def test_an_indexed_series_of_groups_is_joined_by_id(tmp_path):
+def test_groups_in_a_pandas_series_are_joined_by_id(tmp_path):
     path = tmp_path / "n.fa"
     path.write_text("".join(f">{i}\nACGT\n" for i in range(1, 13)))
     data = SequenceDataset(str(path))
@@ -230,7 +230,7 @@ def test_group_ids_may_be_integers_and_group_names_any_type(hundred):
     assert one[0].ids == other[0].ids
 
 
-def test_a_record_without_a_group_is_an_error(hundred):
+def test_splitting_by_missing_groups_is_an_error(hundred):
     for nothing in (None, math.nan, pd.NA, ""):
         groups: Any = ["x", nothing, *["y"] * 98]
         with pytest.raises(ArgumentError, match="no group for 1 of 100 records: 's1'"):
@@ -239,7 +239,7 @@ def test_a_record_without_a_group_is_an_error(hundred):
             folds(hundred, 2, groups={f"s{i}": group for i, group in enumerate(groups)})
 
 
-def test_an_indexed_series_of_groups_needs_records_with_ids():
+def test_groups_in_a_pandas_series_need_records_with_ids():
     frame = pd.DataFrame({"s": ["AC", "GG", "TT"], "f": ["a", "b", "a"]}).iloc[[2, 0, 1]]
     data = SequenceDataset(frame["s"].tolist())
     with pytest.raises(ArgumentError, match="no ids to join by"):
@@ -247,7 +247,7 @@ def test_an_indexed_series_of_groups_needs_records_with_ids():
     assert len(split(data, (0.5, 0.5), groups=frame["f"].to_numpy())) == 2
 
 
-def test_an_indexed_boolean_series_is_joined_by_id(tmp_path):
+def test_a_boolean_mask_in_a_pandas_series_is_joined_by_id(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nA\n>b\nC\n>c\nG\n")
     data = SequenceDataset(tmp_path / "a.fa")
     mask = pd.Series([True, False, False], index=["c", "b", "a"])

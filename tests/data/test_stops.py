@@ -9,7 +9,7 @@ LABEL_OF_ID = {"a": "x", "b": "y", "c": "x", "d": "y"}
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
-def test_lengths_exclude_a_dropped_stop(fasta, in_memory):
+def test_lengths_of_a_dataset_exclude_a_dropped_stop_symbol(fasta, in_memory):
     path = fasta({"a": "MKV*", "b": "MK", "c": "M*"})
     encoder = sl.encode.OneHot("protein")
     data = sl.data.SequenceDataset(path, encoder=encoder, in_memory=in_memory)
@@ -17,7 +17,7 @@ def test_lengths_exclude_a_dropped_stop(fasta, in_memory):
     assert data[1:].lengths.tolist() == [2, 1]
 
 
-def test_an_encoded_stop_counts_as_a_position(fasta):
+def test_an_encoded_stop_symbol_counts_as_a_position(fasta):
     encoder = sl.encode.Integer("protein", symbols="keep")
     data = sl.data.SequenceDataset(fasta(PROTEINS_WITH_STOPS), encoder=encoder)
     assert data.lengths.tolist() == [len(item["inputs"]) for item in data] == [4] * 4
@@ -39,7 +39,7 @@ def test_a_model_trains_on_proteins_of_equal_length_with_stops(fasta, in_memory)
     assert sl.infer.evaluate(run.trained, data)["n"] == 4
 
 
-def test_an_interval_of_a_protein_has_the_length_of_its_item(fasta):
+def test_lengths_of_protein_intervals_exclude_a_dropped_stop_symbol(fasta):
     parts = {"chrom": ["a", "a", "b"], "start": [0, 1, 0], "stop": [4, 3, 4]}
     data = sl.data.IntervalDataset(
         fasta(PROTEINS_WITH_STOPS), parts, encoder=sl.encode.OneHot("protein"), strand=False
@@ -47,7 +47,7 @@ def test_an_interval_of_a_protein_has_the_length_of_its_item(fasta):
     assert data.lengths.tolist() == [item["inputs"].shape[1] for item in data] == [3, 2, 3]
 
 
-def test_a_protein_that_is_only_a_stop_cannot_be_encoded(fasta):
+def test_a_protein_that_is_only_a_stop_symbol_cannot_be_encoded(fasta):
     path = fasta({"a": "MK*", "b": "*"})
     with pytest.raises(sl.errors.FormatError, match=r"record 1 \(b\): .* no residues"):
         sl.data.SequenceDataset(path, encoder=sl.encode.OneHot("protein"))
@@ -56,7 +56,7 @@ def test_a_protein_that_is_only_a_stop_cannot_be_encoded(fasta):
         list(stream)
 
 
-def test_length_buckets_use_encoded_lengths(fasta):
+def test_length_buckets_use_lengths_without_stop_symbols(fasta):
     path = fasta({"a": "MKVL", "b": "MKV*", "c": "MKVL", "d": "MKV*"})
     data = sl.data.SequenceDataset(path, encoder=sl.encode.OneHot("protein"))
     sampler = sl.data.LengthBucketSampler(data, 2, seed=0)

@@ -62,7 +62,7 @@ def test_stream_batches_equal_batches_of_the_dataset(files):
 
 @settings(max_examples=25, deadline=None)
 @given(count=st.integers(1, 9), window=st.integers(0, 400), epoch=st.integers(0, 3))
-def test_each_record_is_in_one_shard_for_any_number_of_shards(files, count, window, epoch):
+def test_each_stream_record_is_in_one_shard_of_any_number(files, count, window, epoch):
     stream = SequenceStream(files, shuffle_window=window, seed=5)
     parts = [stream.shard(i, count) for i in range(count)]
     stream.set_epoch(epoch)
@@ -70,25 +70,25 @@ def test_each_record_is_in_one_shard_for_any_number_of_shards(files, count, wind
     assert sorted(chain(*found)) == list(range(RECORD_COUNT))
 
 
-def test_each_record_is_in_one_shard_if_shards_are_split_again(files):
+def test_each_stream_record_is_in_one_shard_of_split_shards(files):
     stream = SequenceStream(files)
     found = [ordinals(stream.shard(i, 3).shard(j, 2)) for i in range(3) for j in range(2)]
     assert sorted(chain(*found)) == list(range(RECORD_COUNT))
 
 
-def test_a_record_has_the_same_ordinal_in_every_shard(files):
+def test_sharding_a_stream_does_not_change_ordinals(files):
     names = {item["ordinal"]: item["id"] for item in SequenceStream(files).shard(1, 3)}
     assert names == {i: f"s{i}" for i in names}
 
 
-def test_epochs_have_different_orders_of_the_same_records(files):
+def test_shuffled_epochs_of_a_stream_have_different_orders(files):
     stream = SequenceStream(files, shuffle_window=100, seed=1)
     first, second = ordinals(stream), ordinals(stream)
     assert first != second
     assert sorted(first) == sorted(second) == list(range(RECORD_COUNT))
 
 
-def test_setting_an_epoch_again_repeats_its_order(files):
+def test_setting_a_stream_epoch_again_repeats_its_order(files):
     stream = SequenceStream(files, shuffle_window=64)
     first = ordinals(stream)
     ordinals(stream)
@@ -97,13 +97,13 @@ def test_setting_an_epoch_again_repeats_its_order(files):
     assert ordinals(SequenceStream(files, shuffle_window=64)) == first
 
 
-def test_a_window_moves_records_no_further_than_its_size(files):
+def test_a_shuffle_window_moves_records_no_further_than_its_size(files):
     found = np.array(ordinals(SequenceStream(files, shuffle_window=50, seed=3)))
     assert np.abs(found - np.arange(RECORD_COUNT)).max() < 50
     assert (found != np.arange(RECORD_COUNT)).mean() > 0.9
 
 
-def test_the_order_does_not_depend_on_the_batch_size(files):
+def test_the_order_of_a_stream_does_not_depend_on_the_batch_size(files):
     orders = []
     for size in (1, 7, 300, 1000):
         stream = SequenceStream(files, shuffle_window=40, seed=2)
@@ -127,7 +127,7 @@ def test_a_stream_resumes_after_any_item(files, window, shard):
         assert ordinals(again) == whole[place + 1 :]
 
 
-def test_a_state_after_the_last_item_is_the_next_epoch(files):
+def test_a_stream_state_after_the_last_item_is_the_next_epoch(files):
     stream = SequenceStream(files, shuffle_window=20)
     ordinals(stream)
     again = SequenceStream(files, shuffle_window=20)
@@ -135,7 +135,7 @@ def test_a_state_after_the_last_item_is_the_next_epoch(files):
     assert ordinals(again) == ordinals(stream)
 
 
-def test_a_stream_resumes_from_the_state_in_a_piece(files):
+def test_a_stream_resumes_from_the_state_of_a_chunk(files):
     stream = SequenceStream(files, shuffle_window=20)
     pieces = list(stream.pieces(64))
     again = SequenceStream(files, shuffle_window=20)
@@ -147,20 +147,20 @@ def test_a_stream_resumes_from_the_state_in_a_piece(files):
 @pytest.mark.parametrize(
     "other", [{"seed": 1}, {"shuffle_window": 3}], ids=["seed", "window"]
 )
-def test_a_state_of_another_stream_is_rejected(files, other):
+def test_a_stream_state_of_other_settings_is_an_error(files, other):
     state = SequenceStream(files).state_dict()
     with pytest.raises(ArgumentError, match=f"a stream with {next(iter(other))}"):
         SequenceStream(files, **other).load_state_dict(state)
 
 
-def test_a_state_of_another_file_is_rejected(files, tmp_path):
+def test_a_stream_state_of_another_file_is_an_error(files, tmp_path):
     state = SequenceStream(files[0]).state_dict()
     (tmp_path / "a.fa").write_text(">a\nAC\n")
     with pytest.raises(ArgumentError, match="a stream with files"):
         SequenceStream(tmp_path / "a.fa").load_state_dict(state)
 
 
-def test_concurrent_passes_are_independent(files):
+def test_concurrent_iterators_of_a_stream_are_independent(files):
     stream = SequenceStream(files)
     pairs = zip(stream, stream, strict=True)
     assert all(one["ordinal"] == other["ordinal"] for one, other in pairs)
@@ -172,7 +172,7 @@ def test_a_pickled_stream_is_equal(files):
     assert ordinals(again) == ordinals(stream)
 
 
-def test_a_gzip_file_is_split_into_shards(folder, files):
+def test_a_gzip_file_can_be_split_into_shards(folder, files):
     path = folder / "both.fa.gz"
     path.write_bytes(gzip.compress(b"".join(file.read_bytes() for file in files)))
     parts = [ordinals(SequenceStream(path).shard(i, 4)) for i in range(4)]
@@ -212,7 +212,7 @@ def pack(folder, packer, name):
     count=st.integers(1, 12),
     window=st.sampled_from([0, 25]),
 )
-def test_every_compression_is_split_into_shards_without_loss(folder, packer, count, window):
+def test_files_of_every_compression_are_sharded_without_loss(folder, packer, count, window):
     path = pack(folder, packer, "fa")
     stream = SequenceStream(path, shuffle_window=window)
     found = [
@@ -235,7 +235,7 @@ def test_a_stream_of_any_compression_resumes(folder, packer, shard):
         assert ordinals(stream) == whole[place:]
 
 
-def test_shards_have_similar_numbers_of_residues(tmp_path):
+def test_shards_of_a_stream_have_similar_numbers_of_residues(tmp_path):
     path = tmp_path / "a.fa"
     path.write_text(
         "".join(f">s{i}\n{'ACGT' * (500 if i < 10 else 5)}\n" for i in range(110))
@@ -246,13 +246,13 @@ def test_shards_have_similar_numbers_of_residues(tmp_path):
     assert max(letters) < 9_000
 
 
-def test_a_label_function_may_return_numbers(files):
+def test_a_label_function_of_a_stream_may_return_numbers(files):
     stream = SequenceStream(files, labels=lambda record: len(record.sequence) / 2)
     batch = next(stream.batches(3))
     assert (batch["label"].dtype, batch["label"].tolist()) == (np.float32, [0.5, 1.0, 1.5])
 
 
-def test_a_label_function_may_return_class_names(files):
+def test_a_label_function_of_a_stream_may_return_class_names(files):
     labels = Labels(
         lambda record: "odd" if int(record.id[1:]) % 2 else "even", classes=["even", "odd"]
     )
@@ -270,7 +270,7 @@ def test_a_label_function_may_return_class_names(files):
     ],
     ids=["integers", "booleans", "floats", "names of booleans"],
 )
-def test_numbers_from_a_label_function_may_be_class_names(files, classes, label):
+def test_numbers_from_a_stream_label_function_may_be_class_names(files, classes, label):
     def label_of(record):
         return label(int(record.id[1:]) % 2 == 1)
 
@@ -281,24 +281,24 @@ def test_numbers_from_a_label_function_may_be_class_names(files, classes, label)
 
 
 @pytest.mark.parametrize("label", [7, -1, 0.5])
-def test_a_number_outside_the_classes_from_a_function_is_an_error(files, label):
+def test_a_number_outside_the_classes_of_a_stream_is_an_error(files, label):
     stream = SequenceStream(files, labels=Labels(lambda _: label, classes=["0", "1"]))
     with pytest.raises(LabelError, match="which is not a class"):
         next(iter(stream))
 
 
-def test_a_name_outside_the_classes_from_a_function_is_an_error(files):
+def test_a_name_outside_the_classes_of_a_stream_is_an_error(files):
     with pytest.raises(LabelError, match=r"returned 'x', which is not a class \(none"):
         next(iter(SequenceStream(files, labels=lambda _: "x")))
 
 
-def test_a_record_without_a_label_is_named_in_the_error(files):
+def test_the_error_for_a_stream_record_without_a_label_names_it(files):
     labels = {f"s{i}": i % 2 for i in range(RECORD_COUNT) if i != 155}
     with pytest.raises(LabelError, match=r"1\.fa: record 5 \(s155\) has no label"):
         list(SequenceStream(files, labels=labels))
 
 
-def test_records_without_a_label_are_skipped_and_counted(files):
+def test_a_stream_skips_and_counts_records_without_a_label(files):
     labels = {f"s{i}": i % 2 for i in range(0, RECORD_COUNT, 3)}
     stream = SequenceStream(
         files, labels=Labels(labels, unlabelled="skip"), shuffle_window=32
@@ -316,13 +316,13 @@ def test_an_invalid_character_is_reported_with_file_record_line_and_byte(tmp_pat
         list(stream)
 
 
-def test_an_empty_sequence_cannot_be_encoded(tmp_path):
+def test_a_stream_with_an_empty_sequence_cannot_be_encoded(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n>b\n\n")
     with pytest.raises(FormatError, match=r"record 1 \(b\): 0 residues are too few"):
         list(SequenceStream(tmp_path / "a.fa", encoder=OneHot("dna")))
 
 
-def test_a_pipe_cannot_be_split_into_shards(tmp_path):
+def test_a_stream_of_a_pipe_cannot_be_split_into_shards(tmp_path):
     import os
 
     os.mkfifo(tmp_path / "pipe")
@@ -353,7 +353,7 @@ def fastq(count, seed):
     size=st.integers(1, 400),
     packer=st.sampled_from(sorted(COMPRESSORS)),
 )
-def test_reads_with_at_signs_as_qualities_are_delivered_once(
+def test_shards_handle_fastq_qualities_that_begin_with_an_at_sign(
     tmp_path_factory, count, size, packer
 ):
     path = tmp_path_factory.mktemp("q") / "a.fq"
@@ -373,7 +373,7 @@ def test_reads_with_at_signs_as_qualities_are_delivered_once(
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
 @pytest.mark.parametrize("workers", [0, 1, 3])
-def test_a_pytorch_loader_delivers_each_record_once(files, workers):
+def test_a_pytorch_loader_of_a_stream_delivers_each_record_once(files, workers):
     data = pytest.importorskip("torch.utils.data")
     stream = SequenceStream(files, shuffle_window=50).to_torch()
     loader = data.DataLoader(stream, batch_size=16, num_workers=workers)
@@ -391,7 +391,7 @@ def test_ranks_and_workers_split_a_stream_without_loss(files):
     assert sorted(found) == list(range(RECORD_COUNT))
 
 
-def test_set_epoch_reaches_persistent_workers(files):
+def test_set_epoch_of_a_stream_reaches_persistent_workers(files):
     data = pytest.importorskip("torch.utils.data")
     stream = SequenceStream(files, shuffle_window=100)
     loader = data.DataLoader(

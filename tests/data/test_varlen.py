@@ -41,7 +41,7 @@ sizes = st.lists(st.integers(0, 30), max_size=60)
 
 @settings(deadline=None)
 @given(sizes.filter(len))
-def test_unpacking_restores_the_items(sizes):
+def test_unpacking_a_packed_batch_restores_the_items(sizes):
     items = items_of(sizes)
     assert unpacked(VarlenCollator(max_tokens=2000)(items)) == expected_sequences(items)
 
@@ -71,7 +71,7 @@ def test_a_packed_batch_has_consistent_offsets_and_lengths(sizes):
     assert kinds == ["int64", "int64", "int32", "int64"]
 
 
-def test_packed_sequences_are_tokenised():
+def test_packed_sequences_are_encoded_as_tokens():
     records = {"a": b"MKTV", "b": b"M", "c": b"MKX"}
     items = [{"id": name, "sequence": letters} for name, letters in records.items()]
     batch = VarlenCollator(tokens=ESM2_TOKENS)(items)
@@ -85,32 +85,32 @@ def test_packed_batches_contain_labels():
     assert VarlenCollator()(items)["label"].tolist() == [0, 1]
 
 
-def test_packing_more_than_max_tokens_at_once_is_an_error_that_names_stream():
+def test_packing_more_than_max_tokens_suggests_the_stream_method():
     with pytest.raises(
         ShapeError, match=r"2 items have 7 tokens, more than max_tokens=6.*\.stream"
     ):
         VarlenCollator(max_tokens=6)(items_of([3, 4]))
 
 
-def test_an_item_longer_than_the_token_budget_is_an_error_that_names_the_record():
+def test_packing_an_item_longer_than_max_tokens_is_an_error():
     collate = VarlenCollator(max_tokens=6)
     for call in (collate, lambda items: list(collate.stream(items))):
         with pytest.raises(ShapeError, match=r"'s1' \(ordinal 10\) has 7 tokens"):
             call(items_of([3, 7]))
 
 
-def test_an_invalid_character_is_an_error_that_names_the_record():
+def test_packing_an_invalid_character_is_an_error_with_its_record():
     items = [{"id": "good", "sequence": b"MK"}, {"id": "bad", "sequence": b"M!"}]
     with pytest.raises(AlphabetError, match="'bad', position 1"):
         VarlenCollator(tokens=ESM2_TOKENS)(items)
 
 
-def test_sequences_without_tokens_are_an_error_with_a_remedy():
+def test_packing_sequences_without_an_encoder_is_an_error():
     with pytest.raises(ArgumentError, match="pass tokens="):
         VarlenCollator()([{"id": "a", "sequence": b"MK"}])
 
 
-def test_tokens_of_more_than_one_row_are_an_error():
+def test_packing_two_dimensional_tokens_is_an_error():
     with pytest.raises(ShapeError, match="one row"):
         VarlenCollator()([{"id": "a", "inputs": np.zeros((4, 3))}])
 
@@ -130,12 +130,12 @@ def test_packed_batches_are_nearly_full():
     assert np.mean(full) > 0.99
 
 
-def test_short_sequences_beyond_the_window_fill_a_batch():
+def test_packing_short_sequences_fills_batches_beyond_the_window():
     batches = list(VarlenCollator(max_tokens=400, window=8).stream(items_of([2] * 1000)))
     assert [batch["num_sequences"] for batch in batches] == [200] * 5
 
 
-def test_no_items_of_a_stream_are_packed_in_the_next_stream():
+def test_an_abandoned_packing_leaves_no_items_for_the_next_stream():
     collate = VarlenCollator(max_tokens=10)
     first = next(collate.stream(items_of([4] * 9)))
     assert len(unpacked(first)) == 2
