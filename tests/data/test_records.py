@@ -164,7 +164,7 @@ def test_only_the_training_set_of_a_split_is_augmented(many):
     assert all(valid.augment is None and train.augment for train, valid in folds(data, 3))
 
 
-def test_the_error_for_an_invalid_augmented_character_says_augmentation(fasta):
+def test_the_error_for_an_invalid_augmented_character_mentions_it(fasta):
     def add_invalid(sequence, key):
         return sequence[:1] + b"J"
 
