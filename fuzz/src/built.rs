@@ -50,7 +50,7 @@ fn all_records(path: &Path) -> Option<Vec<Record>> {
         return None;
     }
     let mut found = Vec::new();
-    while let Some(batch) = reader.read(7, 1 << 12).ok()? {
+    while let Some(batch) = reader.read_batch(7, 1 << 12).ok()? {
         found.extend(of_batch(&batch));
     }
     Some(found)

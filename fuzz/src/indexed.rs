@@ -64,7 +64,7 @@ fn look_up(path: &Path, image: &[u8], choices: &mut Choices<'_>) {
         ..ReaderOptions::default()
     };
     if let Ok(mut reader) = open_reader_at_record(path, &options, choices.number() % 4) {
-        while let Ok(Some(_)) = reader.read(2, 1 << 10) {}
+        while let Ok(Some(_)) = reader.read_batch(2, 1 << 10) {}
     }
 }
 

@@ -60,7 +60,7 @@ fn outcome(bytes: &[u8], size: usize, options: &ReaderOptions) -> (Vec<Batch>, O
 fn read_all(pieces: SmallReads, options: &ReaderOptions, batches: &mut Vec<Batch>) -> Result<()> {
     let input = BufferedInput::new(Box::new(pieces));
     let mut reader = Reader::new(Path::new("fuzz"), input, options)?;
-    while let Some(batch) = reader.read(3, 1 << 16)? {
+    while let Some(batch) = reader.read_batch(3, 1 << 16)? {
         batches.push(batch);
     }
     Ok(())

@@ -171,7 +171,7 @@ impl Machine {
         };
         let (reader, at) = self.reader.get_or_insert_with(new);
         let (records, bytes) = (1 + choices.below(4), 1 + choices.below(999));
-        let found = reader.read(records, bytes).expect("the file is valid");
+        let found = reader.read_batch(records, bytes).expect("the file is valid");
         let found = found.as_ref().map(of_batch).unwrap_or_default();
         let left = &self.records[*at..];
         assert!(found.len() <= records && left.starts_with(&found));

@@ -123,7 +123,7 @@ fn locate_fault(path: &Path, failure: ReadError) -> Error {
         Err(error) => return error,
     };
     loop {
-        match reader.read(1 << 16, 1 << 24) {
+        match reader.read_batch(1 << 16, 1 << 24) {
             Ok(Some(_)) => {}
             Ok(None) => return path_error(path, failure),
             Err(error) => return error,

@@ -360,8 +360,8 @@ fn parse_records(format: Format, text: &[u8], records: usize) -> Option<Batch> {
     let mut parser = Parser::new(format, &ReaderOptions::default());
     let mut sink = BatchSink::new(&mut batch, records + 1, usize::MAX);
     let outcome = parser
-        .feed(text, &mut sink)
-        .and_then(|_| parser.finish(&mut sink));
+        .parse_chunk(text, &mut sink)
+        .and_then(|_| parser.finish_text(&mut sink));
     sink.finish();
     outcome.is_ok().then_some(batch)
 }

@@ -79,7 +79,7 @@ impl IndexRow {
 }
 
 /// Returns the first word of a header.
-pub(crate) use seqloom_sequences::pairs::id as id_of;
+pub(crate) use seqloom_sequences::pairs::header_id as id_of;
 
 #[cfg(test)]
 mod tests {

@@ -101,7 +101,7 @@ fn random_fastq(records: u64) -> Vec<u8> {
 
 fn read_whole_file(path: &Path) -> Batch {
     let mut reader = Reader::open(path, &ReaderOptions::default()).unwrap();
-    reader.read(usize::MAX, usize::MAX).unwrap().unwrap()
+    reader.read_batch(usize::MAX, usize::MAX).unwrap().unwrap()
 }
 
 fn build_and_open_index(path: &Path) -> Index {

@@ -20,8 +20,8 @@ use self::gzip_index::open_index;
 /// process has already read the whole file. In all other cases, one thread decompresses
 /// the gzip file.
 pub fn open_reader(path: &Path, options: &ReaderOptions) -> Result<Reader> {
-    match text_by_threads(path, &options.unpacking()) {
-        Some(text) => Reader::of_text(path, (Compression::Gzip, text), options),
+    match text_by_threads(path, &options.unpack_options()) {
+        Some(text) => Reader::from_text(path, (Compression::Gzip, text), options),
         None => Reader::open(path, options),
     }
 }
@@ -39,13 +39,13 @@ fn text_by_threads(path: &Path, options: &UnpackOptions) -> Option<Box<dyn TextS
 pub fn open_reader_at_record(path: &Path, options: &ReaderOptions, record: u64) -> Result<Reader> {
     let found = open_index(path).and_then(|index| {
         let begin = index.record_offset(record)?;
-        text_by_spans(index.text, begin, None, options.unpacking())
+        text_by_spans(index.text, begin, None, options.unpack_options())
     });
     let text = found.ok_or_else(|| {
         let why = format!("needs an up-to-date index next to it that contains record {record}");
         Error::format(path, Fault::of_file(why))
     });
-    Reader::of_text(path, (Compression::Gzip, Box::new(text?)), options)
+    Reader::from_text(path, (Compression::Gzip, Box::new(text?)), options)
 }
 
 /// Returns the text of a gzip file, decompressed by several threads with the index next to it.

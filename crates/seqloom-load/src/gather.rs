@@ -169,7 +169,7 @@ impl<'a> RaggedView<'a> {
 }
 
 /// Returns the first word of a header: the id.
-pub use seqloom_sequences::pairs::id as first_word;
+pub use seqloom_sequences::pairs::header_id as first_word;
 
 #[cfg(test)]
 mod tests {

@@ -20,7 +20,7 @@ fn write_records(path: &Path) {
     let demo = exports_folder().join("python/seqloom/_demo/test.fa.gz");
     let mut reader = Reader::open(&demo, &seqloom_sequences::ReaderOptions::default()).unwrap();
     let batch = reader
-        .read(RECORD_LENGTHS.len(), usize::MAX)
+        .read_batch(RECORD_LENGTHS.len(), usize::MAX)
         .unwrap()
         .unwrap();
     let mut file = fs::File::create(path).unwrap();

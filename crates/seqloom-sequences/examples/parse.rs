@@ -24,7 +24,7 @@ fn main() {
         let start = Instant::now();
         let mut reader = Reader::open(Path::new(&arguments[1]), &options).unwrap();
         let (mut count, mut letters) = (0, 0);
-        while reader.read_into(&mut batch, records, 64 << 20).unwrap() {
+        while reader.refill_batch(&mut batch, records, 64 << 20).unwrap() {
             count += batch.len();
             letters += batch.data.len();
         }

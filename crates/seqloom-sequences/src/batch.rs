@@ -118,12 +118,12 @@ impl<'a> BatchSink<'a> {
     }
 
     #[inline]
-    fn append(&mut self, column: BatchColumn, bytes: &[u8]) {
+    fn append_to_column(&mut self, column: BatchColumn, bytes: &[u8]) {
         let vector = column(self.batch);
         if vector.capacity() - vector.len() < bytes.len() {
             let size = vector.len();
             let expected_size = self.expected_size(size);
-            self.is_exhausted |= !grow(column(self.batch), bytes.len(), expected_size);
+            self.is_exhausted |= !reserve(column(self.batch), bytes.len(), expected_size);
         }
         if !self.is_exhausted {
             column(self.batch).extend_from_slice(bytes);
@@ -131,34 +131,34 @@ impl<'a> BatchSink<'a> {
     }
 
     #[cold]
-    fn record_with_growth(&mut self, header: &[u8], letters: (&[u8], Position), qualities: &[u8]) {
-        self.begin(header);
-        self.letters(letters.0, letters.1);
-        self.qualities(qualities);
-        self.end();
+    fn grow_and_add_record(&mut self, header: &[u8], letters: (&[u8], Position), qualities: &[u8]) {
+        self.begin_record(header);
+        self.add_residues(letters.0, letters.1);
+        self.add_qualities(qualities);
+        self.end_record();
     }
 
-    fn push_ends(&mut self) {
+    fn push_offsets(&mut self) {
         let expected_size = self.max_records.min(MAX_SPARE_BYTES / size_of::<i64>());
         let batch = &mut *self.batch;
         let mut has_capacity = |offsets: fn(&mut Batch) -> &mut Vec<i64>| {
             let offsets = offsets(batch);
-            offsets.len() < offsets.capacity() || grow(offsets, 1, expected_size)
+            offsets.len() < offsets.capacity() || reserve(offsets, 1, expected_size)
         };
         let has_capacity = has_capacity(|batch| &mut batch.offsets)
             && has_capacity(|batch| &mut batch.header_offsets);
         self.is_exhausted |= !has_capacity;
         if !self.is_exhausted {
-            self.batch.offsets.push(offset(self.batch.data.len()));
+            self.batch.offsets.push(to_offset(self.batch.data.len()));
             self.batch
                 .header_offsets
-                .push(offset(self.batch.headers.len()));
+                .push(to_offset(self.batch.headers.len()));
         }
     }
 }
 
 #[inline]
-fn offset(size: usize) -> i64 {
+fn to_offset(size: usize) -> i64 {
     i64::try_from(size).unwrap_or(i64::MAX)
 }
 
@@ -167,7 +167,7 @@ type BatchColumn = fn(&mut Batch) -> &mut Vec<u8>;
 
 /// Reserves memory for `more` elements. Returns true if enough memory was available.
 #[cold]
-fn grow<T>(vector: &mut Vec<T>, more: usize, expected_size: usize) -> bool {
+fn reserve<T>(vector: &mut Vec<T>, more: usize, expected_size: usize) -> bool {
     let required = vector.len().saturating_add(more);
     let spare = MAX_SPARE_BYTES / size_of::<T>();
     let capacity = if required <= spare {
@@ -189,26 +189,26 @@ fn larger_capacity(required: usize, spare: usize) -> usize {
 }
 
 impl RecordSink for BatchSink<'_> {
-    fn begin(&mut self, header: &[u8]) {
-        self.append(|batch| &mut batch.headers, header);
+    fn begin_record(&mut self, header: &[u8]) {
+        self.append_to_column(|batch| &mut batch.headers, header);
     }
 
     #[inline]
-    fn letters(&mut self, letters: &[u8], _: Position) {
-        self.append(|batch| &mut batch.data, letters);
+    fn add_residues(&mut self, letters: &[u8], _: Position) {
+        self.append_to_column(|batch| &mut batch.data, letters);
     }
 
-    fn qualities(&mut self, qualities: &[u8]) {
+    fn add_qualities(&mut self, qualities: &[u8]) {
         if self.with_qualities {
-            self.append(|batch| &mut batch.qualities, qualities);
+            self.append_to_column(|batch| &mut batch.qualities, qualities);
         }
     }
 
-    fn end(&mut self) {
-        self.push_ends();
+    fn end_record(&mut self) {
+        self.push_offsets();
     }
 
-    fn cancel(&mut self) {
+    fn cancel_record(&mut self) {
         self.batch.truncate_to_records();
     }
 
@@ -218,12 +218,12 @@ impl RecordSink for BatchSink<'_> {
     }
 
     #[inline]
-    fn is_exhausted(&self) -> bool {
+    fn is_out_of_memory(&self) -> bool {
         self.is_exhausted
     }
 
     #[inline]
-    fn record(&mut self, header: &[u8], letters: (&[u8], Position), qualities: &[u8]) {
+    fn add_record(&mut self, header: &[u8], letters: (&[u8], Position), qualities: &[u8]) {
         let qualities = if self.with_qualities { qualities } else { &[] };
         let batch = &mut *self.batch;
         let has_capacity = batch.headers.capacity() - batch.headers.len() >= header.len()
@@ -232,13 +232,13 @@ impl RecordSink for BatchSink<'_> {
             && batch.offsets.capacity() > batch.offsets.len()
             && batch.header_offsets.capacity() > batch.header_offsets.len();
         if !has_capacity {
-            return self.record_with_growth(header, letters, qualities);
+            return self.grow_and_add_record(header, letters, qualities);
         }
         batch.headers.extend_from_slice(header);
         batch.data.extend_from_slice(letters.0);
         batch.qualities.extend_from_slice(qualities);
-        batch.offsets.push(offset(batch.data.len()));
-        batch.header_offsets.push(offset(batch.headers.len()));
+        batch.offsets.push(to_offset(batch.data.len()));
+        batch.header_offsets.push(to_offset(batch.headers.len()));
     }
 }
 
@@ -250,9 +250,9 @@ mod tests {
     fn a_cleared_batch_keeps_its_memory() {
         let mut batch = Batch::default();
         let mut sink = BatchSink::new(&mut batch, 9, 99);
-        sink.begin(b"a");
-        sink.letters(b"ACGT", Position { line: 2, byte: 3 });
-        sink.end();
+        sink.begin_record(b"a");
+        sink.add_residues(b"ACGT", Position { line: 2, byte: 3 });
+        sink.end_record();
         sink.finish();
         let (position, larger_capacity) = (batch.data.as_ptr(), batch.data.capacity());
         batch.clear();
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn a_failed_allocation_returns_false() {
         let mut vector: Vec<u8> = vec![0; 8];
-        assert!(!grow(&mut vector, usize::MAX / 2, 0));
+        assert!(!reserve(&mut vector, usize::MAX / 2, 0));
         assert_eq!(vector.len(), 8);
     }
 

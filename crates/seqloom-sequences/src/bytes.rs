@@ -14,7 +14,7 @@ pub enum ByteClass {
 impl ByteClass {
     /// Returns true if the class contains a byte.
     #[inline(always)]
-    pub fn has(self, byte: u8) -> bool {
+    pub fn contains(self, byte: u8) -> bool {
         match self {
             Self::Letter => byte.wrapping_sub(b'!') <= b'~' - b'!' && byte != b'>',
             Self::Quality(lowest) => byte.wrapping_sub(lowest) <= b'~' - lowest,
@@ -23,19 +23,19 @@ impl ByteClass {
 
     /// Returns true if the class contains all bytes.
     #[inline(always)]
-    pub fn has_all(self, bytes: &[u8]) -> bool {
+    pub fn contains_all(self, bytes: &[u8]) -> bool {
         match self {
-            Self::Letter => all_match(bytes, ResidueRule),
-            Self::Quality(lowest) => all_match(bytes, QualityRule(lowest)),
+            Self::Letter => all_bytes_match(bytes, ResidueRule),
+            Self::Quality(lowest) => all_bytes_match(bytes, QualityRule(lowest)),
         }
     }
 
     /// Returns the index of the first byte that is not in the class.
     pub fn first_invalid(self, bytes: &[u8]) -> Option<usize> {
-        if self.has_all(bytes) {
+        if self.contains_all(bytes) {
             return None;
         }
-        bytes.iter().position(|byte| !self.has(*byte))
+        bytes.iter().position(|byte| !self.contains(*byte))
     }
 }
 
@@ -43,7 +43,7 @@ impl ByteClass {
 /// in a header.
 #[inline(always)]
 pub fn is_one_line(bytes: &[u8]) -> bool {
-    all_match(bytes, OneLineRule)
+    all_bytes_match(bytes, OneLineRule)
 }
 
 /// The number of bytes that are checked together as one integer.
@@ -102,13 +102,13 @@ impl ByteRule for OneLineRule {
 /// Returns true if all bytes meet a condition. The last bytes of a long line are
 /// checked twice, which is faster than checking them one by one.
 #[inline(always)]
-fn all_match(bytes: &[u8], rule: impl ByteRule) -> bool {
+fn all_bytes_match(bytes: &[u8], rule: impl ByteRule) -> bool {
     let Some(last) = bytes.last_chunk::<{ INTEGER_BYTES * CHUNK_INTEGERS }>() else {
-        return all_match_in_short(bytes, rule);
+        return all_match_in_short_line(bytes, rule);
     };
-    let mut all = valid_bits_of_chunk(last, rule);
+    let mut all = chunk_valid_bits(last, rule);
     for chunk in bytes.as_chunks::<{ INTEGER_BYTES * CHUNK_INTEGERS }>().0 {
-        for (all, bits) in all.iter_mut().zip(valid_bits_of_chunk(chunk, rule)) {
+        for (all, bits) in all.iter_mut().zip(chunk_valid_bits(chunk, rule)) {
             *all &= bits;
         }
     }
@@ -118,7 +118,7 @@ fn all_match(bytes: &[u8], rule: impl ByteRule) -> bool {
 /// Returns the top bits of each integer of a chunk, as `valid_bits` does. The compiler
 /// combines the integers into one AVX2 vector.
 #[inline(always)]
-fn valid_bits_of_chunk(
+fn chunk_valid_bits(
     chunk: &[u8; INTEGER_BYTES * CHUNK_INTEGERS],
     rule: impl ByteRule,
 ) -> [u64; CHUNK_INTEGERS] {
@@ -132,7 +132,7 @@ fn valid_bits_of_chunk(
 }
 
 #[inline(always)]
-fn all_match_in_short(bytes: &[u8], rule: impl ByteRule) -> bool {
+fn all_match_in_short_line(bytes: &[u8], rule: impl ByteRule) -> bool {
     let Some(last) = bytes.last_chunk::<INTEGER_BYTES>() else {
         return bytes.iter().fold(true, |all, byte| {
             all & (rule.valid_bits(repeat_byte(*byte)) & TOP_BITS == TOP_BITS)
@@ -185,9 +185,12 @@ mod tests {
         for length in 1..130 {
             for position in 0..length {
                 let mut line = vec![b'h'; length];
-                assert!(ByteClass::Letter.has_all(&line));
+                assert!(ByteClass::Letter.contains_all(&line));
                 line[position] = b'>';
-                assert!(!ByteClass::Letter.has_all(&line), "{position} of {length}");
+                assert!(
+                    !ByteClass::Letter.contains_all(&line),
+                    "{position} of {length}"
+                );
             }
         }
     }
@@ -199,7 +202,11 @@ mod tests {
             for (length, byte) in (1..80).flat_map(|n| (0..=255).map(move |byte| (n, byte))) {
                 let mut line = vec![b'h'; length];
                 line[length * 2 / 3] = byte;
-                assert_eq!(class.has_all(&line), class.has(byte), "{class:?} {byte}");
+                assert_eq!(
+                    class.contains_all(&line),
+                    class.contains(byte),
+                    "{class:?} {byte}"
+                );
             }
         }
     }

@@ -4,7 +4,7 @@ use memchr::{memchr, memchr2};
 use seqloom_core::error::{Fault, FaultCause, FaultKind};
 
 use crate::bytes::{ByteClass, describe_byte};
-use crate::pairs::{id, is_blank};
+use crate::pairs::{header_id, is_blank};
 use crate::{options::MissingIds, sink::Position};
 use seqloom_core::number::as_u64;
 
@@ -70,7 +70,7 @@ impl Cursor {
     }
 
     /// Returns the position `count` bytes later in the same line.
-    pub(crate) fn after(&self, count: usize) -> Position {
+    pub(crate) fn position_after(&self, count: usize) -> Position {
         Position {
             byte: self.position.byte + as_u64(count),
             ..self.position
@@ -90,7 +90,7 @@ impl Cursor {
             return Ok(false);
         }
         let message = "expected text, found half a byte order mark";
-        Err(self.fault(FaultKind::Format, self.position, message))
+        Err(self.record_fault(FaultKind::Format, self.position, message))
     }
 
     /// Appends a chunk of text to the header of the current record.
@@ -98,14 +98,14 @@ impl Cursor {
         let limit = MAX_HEADER_BYTES.saturating_sub(self.header.len());
         let (accepted, excess) = chunk.split_at(chunk.len().min(limit));
         if self.header.try_reserve(accepted.len()).is_err() {
-            return Err(self.out_of_memory());
+            return Err(self.out_of_memory_fault());
         }
         self.header.extend_from_slice(accepted);
         self.position.byte += as_u64(accepted.len());
         if !excess.is_empty() {
             self.check_header_bytes()?;
             let message = format!("the header is longer than {MAX_HEADER_BYTES} bytes");
-            return Err(self.fault(FaultKind::Limit, self.position, message));
+            return Err(self.record_fault(FaultKind::Limit, self.position, message));
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ impl Cursor {
             ..self.position
         };
         let message = format!("expected a header, found {}", describe_byte(*byte));
-        Err(self.fault(FaultKind::Header, position, message))
+        Err(self.record_fault(FaultKind::Header, position, message))
     }
 
     /// Checks the complete header.
@@ -150,7 +150,7 @@ impl Cursor {
         let message = format!("expected an id after '{mark}', found none");
         Err(Fault {
             cause: Some(FaultCause::MissingId),
-            ..self.fault(FaultKind::Header, at(start), message)
+            ..self.record_fault(FaultKind::Header, at(start), message)
         })
     }
 
@@ -165,20 +165,22 @@ impl Cursor {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let invalid = class.first_invalid(bytes);
         match invalid.zip(invalid.and_then(|at| bytes.get(at))) {
-            Some((at, byte)) if at <= limit => Err(InvalidBytes::Byte(self.after(at), *byte)),
-            _ if bytes.len() > limit => Err(InvalidBytes::Excess(self.after(limit))),
+            Some((at, byte)) if at <= limit => {
+                Err(InvalidBytes::Byte(self.position_after(at), *byte))
+            }
+            _ if bytes.len() > limit => Err(InvalidBytes::Excess(self.position_after(limit))),
             _ => Ok(()),
         }
     }
 
     /// Returns an error that names the current record.
-    pub(crate) fn fault(
+    pub(crate) fn record_fault(
         &self,
         kind: FaultKind,
         position: Position,
         message: impl Into<String>,
     ) -> Fault {
-        let short_id = shorten(id(&self.header));
+        let short_id = shorten_id(header_id(&self.header));
         Fault {
             kind,
             cause: None,
@@ -191,19 +193,19 @@ impl Cursor {
     }
 
     /// Returns the error for a record with too many residues.
-    pub(crate) fn record_too_long(&self, position: Position, limit: u64) -> Fault {
+    pub(crate) fn long_record_fault(&self, position: Position, limit: u64) -> Fault {
         let message =
             format!("the sequence is longer than {limit} residues (the limit is max_record)");
-        self.fault(FaultKind::Limit, position, message)
+        self.record_fault(FaultKind::Limit, position, message)
     }
 
     /// Returns the error for a record that does not fit in memory.
-    pub(crate) fn out_of_memory(&self) -> Fault {
+    pub(crate) fn out_of_memory_fault(&self) -> Fault {
         let message = format!(
             "not enough memory for the record; {} residues were read",
             self.length
         );
-        self.fault(FaultKind::Memory, self.position, message)
+        self.record_fault(FaultKind::Memory, self.position, message)
     }
 }
 
@@ -218,7 +220,7 @@ pub(crate) enum InvalidBytes {
 pub(crate) fn has_id(header: &[u8]) -> bool {
     match header.first() {
         None => false,
-        Some(first) => !is_blank(*first) || !id(header).is_empty(),
+        Some(first) => !is_blank(*first) || !header_id(header).is_empty(),
     }
 }
 
@@ -230,6 +232,6 @@ pub(crate) fn first_line(text: &[u8]) -> (&[u8], bool) {
     (line, end.is_some())
 }
 
-fn shorten(id: &[u8]) -> String {
+fn shorten_id(id: &[u8]) -> String {
     String::from_utf8_lossy(id).chars().take(60).collect()
 }

@@ -80,7 +80,7 @@ impl FastaParser {
             is_open: false,
             comments: options.comments,
             whitespace: options.whitespace,
-            max_record: options.limit(Format::Fasta),
+            max_record: options.max_residues(Format::Fasta),
             blank: None,
             common_length: 0,
             last_differed: true,
@@ -89,13 +89,13 @@ impl FastaParser {
     }
 
     /// Returns the number of complete records.
-    pub fn completed(&self) -> u64 {
+    pub fn record_count(&self) -> u64 {
         self.completed
     }
 
     /// Parses a chunk of text. Returns the number of bytes that were consumed: all
     /// bytes, or the bytes before the first record that does not fit in the sink.
-    pub fn feed(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
+    pub fn parse_chunk(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let mut rest = text;
         while let [first, ..] = rest {
             if self.state == FastaState::Start {
@@ -135,7 +135,7 @@ impl FastaParser {
     }
 
     /// Completes the last record at the end of the text.
-    pub fn finish(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
+    pub fn finish_text(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
         if self.state == FastaState::Header {
             self.end_header(sink)?;
         }
@@ -169,7 +169,7 @@ impl FastaParser {
     /// Completes the current record, if there is one.
     fn end_record(&mut self, sink: &mut impl RecordSink) {
         if self.is_open {
-            sink.end();
+            sink.end_record();
             self.completed += 1;
         }
         self.is_open = false;
@@ -189,7 +189,7 @@ impl FastaParser {
     /// Checks a complete header, and begins a record in the sink.
     fn end_header(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
         self.cursor.end_header('>')?;
-        sink.begin(&self.cursor.header);
+        sink.begin_record(&self.cursor.header);
         self.is_open = true;
         self.state = FastaState::Start;
         self.check_memory(sink)
@@ -200,7 +200,7 @@ impl FastaParser {
         self.state = FastaState::Letters;
         let (chunk, ends) = first_line(rest);
         let (letters, blanks) = chunk.split_at(chunk.trim_ascii_end().len());
-        if self.blank.is_none() && self.is_open && ByteClass::Letter.has_all(letters) {
+        if self.blank.is_none() && self.is_open && ByteClass::Letter.contains_all(letters) {
             self.store_residues(letters, sink)?;
             self.skip_blanks(blanks);
         } else {
@@ -236,9 +236,9 @@ impl FastaParser {
             .enumerate()
             .filter(|(_, byte)| is_fault(**byte));
         if let (None, Some((at, byte))) = (self.blank, faults.next()) {
-            self.blank = Some((self.cursor.after(at), *byte));
+            self.blank = Some((self.cursor.position_after(at), *byte));
         }
-        self.cursor.position = self.cursor.after(blanks.len());
+        self.cursor.position = self.cursor.position_after(blanks.len());
     }
 
     /// Checks that a word contains only residues and is allowed at this position, and
@@ -248,16 +248,16 @@ impl FastaParser {
             return Ok(());
         };
         if let Some((position, found)) = self.blank {
-            return Err(self.invalid_byte(position, found));
+            return Err(self.invalid_byte_fault(position, found));
         }
         if !self.is_open {
-            return Err(self.invalid_byte(self.cursor.position, first));
+            return Err(self.invalid_byte_fault(self.cursor.position, first));
         }
         let limit = self.max_record - self.cursor.length;
         if let Err(InvalidBytes::Byte(position, byte)) =
             self.cursor.check_bytes(letters, ByteClass::Letter, limit)
         {
-            return Err(self.invalid_byte(position, byte));
+            return Err(self.invalid_byte_fault(position, byte));
         }
         self.store_residues(letters, sink)
     }
@@ -270,11 +270,11 @@ impl FastaParser {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             return Err(self
                 .cursor
-                .record_too_long(self.cursor.after(limit), self.max_record));
+                .long_record_fault(self.cursor.position_after(limit), self.max_record));
         }
-        sink.letters(letters, self.cursor.position);
+        sink.add_residues(letters, self.cursor.position);
         self.cursor.length += as_u64(letters.len());
-        self.cursor.position = self.cursor.after(letters.len());
+        self.cursor.position = self.cursor.position_after(letters.len());
         self.check_memory(sink)
     }
 
@@ -286,17 +286,19 @@ impl FastaParser {
     }
 
     fn check_memory(&self, sink: &impl RecordSink) -> Result<(), Fault> {
-        if sink.is_exhausted() {
-            return Err(self.cursor.out_of_memory());
+        if sink.is_out_of_memory() {
+            return Err(self.cursor.out_of_memory_fault());
         }
         Ok(())
     }
 
     /// Returns the error for an invalid byte.
-    fn invalid_byte(&self, position: Position, byte: u8) -> Fault {
+    fn invalid_byte_fault(&self, position: Position, byte: u8) -> Fault {
         if !self.is_open {
             let message = format!("expected '>' and an id, found {}", describe_byte(byte));
-            return self.cursor.fault(FaultKind::Header, position, message);
+            return self
+                .cursor
+                .record_fault(FaultKind::Header, position, message);
         }
         let hint = if matches!(byte, b' ' | b'\t') {
             let column = position.byte - self.cursor.line_start + 1;
@@ -305,7 +307,8 @@ impl FastaParser {
             String::new()
         };
         let message = format!("expected a residue, found {}{hint}", describe_byte(byte));
-        self.cursor.fault(FaultKind::Letter, position, message)
+        self.cursor
+            .record_fault(FaultKind::Letter, position, message)
     }
 
     fn begin_comment(&mut self, first: u8) -> Result<usize, Fault> {
@@ -325,14 +328,14 @@ impl FastaParser {
         );
         Err(self
             .cursor
-            .fault(FaultKind::Comment, self.cursor.position, message))
+            .record_fault(FaultKind::Comment, self.cursor.position, message))
     }
 }
 
 /// Methods to continue after an invalid record.
 impl FastaParser {
     /// Skips the text up to the next record.
-    pub(crate) fn seek(&mut self) {
+    pub(crate) fn seek_record(&mut self) {
         let at_start = self.cursor.position.byte == self.cursor.line_start;
         // A record can begin only at the start of a line, so the rest of any other line
         // is skipped.
@@ -348,7 +351,7 @@ impl FastaParser {
     /// Skips a comment or a line after an error, up to the end of the line or chunk.
     fn skip_line(&mut self, rest: &[u8], state: FastaState) -> usize {
         let (chunk, ends) = first_line(rest);
-        self.cursor.position = self.cursor.after(chunk.len());
+        self.cursor.position = self.cursor.position_after(chunk.len());
         self.state = match state {
             FastaState::Comment => FastaState::Comment,
             _ => FastaState::Lost,

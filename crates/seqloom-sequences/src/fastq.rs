@@ -88,7 +88,7 @@ impl FastqParser {
             cursor: Cursor::new(options.ids),
             state: FastqState::Mark,
             lowest_quality: options.quality.lowest_byte(),
-            max_record: options.limit(Format::Fastq),
+            max_record: options.max_residues(Format::Fastq),
             missing: 0,
             plus_text: Vec::new(),
             empty_lines: (Position { line: 1, byte: 0 }, 0),
@@ -99,12 +99,12 @@ impl FastqParser {
     }
 
     /// Returns the number of complete records.
-    pub fn completed(&self) -> u64 {
+    pub fn record_count(&self) -> u64 {
         self.completed
     }
 
     /// Returns true if there is no incomplete record.
-    pub fn is_between(&self) -> bool {
+    pub fn is_between_records(&self) -> bool {
         matches!(
             self.state,
             FastqState::Mark | FastqState::Between | FastqState::Lost | FastqState::Seek
@@ -113,11 +113,11 @@ impl FastqParser {
 
     /// Parses a chunk of text. Returns the number of bytes that were consumed: all
     /// bytes, or the bytes before the first record that does not fit in the sink.
-    pub fn feed(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
+    pub fn parse_chunk(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let mut rest = text;
         while let [first, ..] = rest {
             if self.state == FastqState::Between
-                && self.begins(*first)
+                && self.is_record_start(*first)
                 && self.carriage_return.is_none()
             {
                 if sink.is_full() {
@@ -145,7 +145,7 @@ impl FastqParser {
         }
         match (self.state, first) {
             (FastqState::Mark, first) => self.skip_mark_byte(first),
-            (FastqState::Between, first) if self.begins(first) => Ok(self.begin_record()),
+            (FastqState::Between, first) if self.is_record_start(first) => Ok(self.begin_record()),
             (FastqState::Seek, b'@') => Ok(self.begin_record()),
             (FastqState::Start, b'+') => self.begin_plus_line(),
             (FastqState::Start, b'@') => Err(self.missing_plus_line()),
@@ -166,9 +166,9 @@ impl FastqParser {
             _ => self.add_residues(bare, sink),
         }?;
         if bare.len() < raw.len() {
-            self.carriage_return = Some(self.cursor.after(bare.len()));
+            self.carriage_return = Some(self.cursor.position_after(bare.len()));
         }
-        self.cursor.position = self.cursor.after(raw.len());
+        self.cursor.position = self.cursor.position_after(raw.len());
         if ends {
             self.end_line(sink);
         }
@@ -190,7 +190,7 @@ impl FastqParser {
     }
 
     fn complete_record(&mut self, sink: &mut impl RecordSink) {
-        sink.end();
+        sink.end_record();
         self.completed += 1;
         self.state = FastqState::Between;
     }
@@ -215,7 +215,7 @@ impl FastqParser {
         match (self.cursor.length, self.empty_lines.1) {
             (0, 0) => return Err(self.missing_residues()),
             (0, 1) | (1.., 0) => {}
-            _ => return Err(self.empty_line()),
+            _ => return Err(self.empty_line_fault()),
         }
         self.plus_text.clear();
         self.cursor.position.byte += 1;
@@ -236,7 +236,7 @@ impl FastqParser {
         self.cursor.append_header(chunk)?;
         if ends {
             self.cursor.end_header('@')?;
-            sink.begin(&self.cursor.header);
+            sink.begin_record(&self.cursor.header);
             self.check_memory(sink)?;
             self.cursor.end_line();
             self.empty_lines.1 = 0;
@@ -252,10 +252,10 @@ impl FastqParser {
         let limit = (MAX_HEADER_BYTES + 2).saturating_sub(self.plus_text.len());
         let (stored, _) = chunk.split_at(chunk.len().min(limit));
         if self.plus_text.try_reserve(stored.len()).is_err() {
-            return Err(self.cursor.out_of_memory());
+            return Err(self.cursor.out_of_memory_fault());
         }
         self.plus_text.extend_from_slice(stored);
-        self.cursor.position = self.cursor.after(chunk.len());
+        self.cursor.position = self.cursor.position_after(chunk.len());
         if ends {
             self.check_plus_text()?;
             self.end_plus_line(sink);
@@ -275,7 +275,9 @@ impl FastqParser {
         };
         let shown: String = String::from_utf8_lossy(text).chars().take(60).collect();
         let message = format!("expected '+' alone or with the header, found {shown:?} after it");
-        Err(self.cursor.fault(FaultKind::Names, position, message))
+        Err(self
+            .cursor
+            .record_fault(FaultKind::Names, position, message))
     }
 
     fn end_plus_line(&mut self, sink: &mut impl RecordSink) {
@@ -291,7 +293,7 @@ impl FastqParser {
     /// Returns true if a byte is a `@` at the start of a line, where a record may
     /// begin.
     #[inline]
-    fn begins(&self, first: u8) -> bool {
+    fn is_record_start(&self, first: u8) -> bool {
         first == b'@' && self.cursor.position.byte == self.cursor.line_start
     }
 
@@ -301,7 +303,7 @@ impl FastqParser {
         let Some((at, &found)) = bytes.find(|(_, byte)| !matches!(byte, b' ' | b'\t')) else {
             return Ok(());
         };
-        let position = self.cursor.after(at);
+        let position = self.cursor.position_after(at);
         let is_first = position.byte == self.cursor.line_start;
         let (position, byte) = if is_first || found != b'@' {
             (position, found)
@@ -317,20 +319,20 @@ impl FastqParser {
             return Ok(());
         }
         if self.empty_lines.1 > 0 {
-            return Err(self.empty_line());
+            return Err(self.empty_line_fault());
         }
         let limit = self.max_record - self.cursor.length;
         let checked = self.cursor.check_bytes(residues, ByteClass::Letter, limit);
         checked.map_err(|invalid| self.invalid_bytes(invalid))?;
         self.state = FastqState::Letters;
-        sink.letters(residues, self.cursor.position);
+        sink.add_residues(residues, self.cursor.position);
         self.cursor.length += as_u64(residues.len());
         self.check_memory(sink)
     }
 
     fn add_qualities(&mut self, qualities: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
         if self.empty_lines.1 > 0 && !qualities.is_empty() {
-            return Err(self.empty_line());
+            return Err(self.empty_line_fault());
         }
         let checked = self.cursor.check_bytes(
             qualities,
@@ -339,19 +341,19 @@ impl FastqParser {
         );
         checked.map_err(|invalid| self.invalid_bytes(invalid))?;
         self.missing -= as_u64(qualities.len());
-        sink.qualities(qualities);
+        sink.add_qualities(qualities);
         self.check_memory(sink)
     }
 
     fn check_memory(&self, sink: &impl RecordSink) -> Result<(), Fault> {
-        if sink.is_exhausted() {
-            return Err(self.cursor.out_of_memory());
+        if sink.is_out_of_memory() {
+            return Err(self.cursor.out_of_memory_fault());
         }
         Ok(())
     }
 
     /// Completes the last record at the end of the text.
-    pub fn finish(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
+    pub fn finish_text(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
         if self.state == FastqState::Header {
             self.cursor.check_header_bytes()?;
         }
@@ -362,7 +364,7 @@ impl FastqParser {
             _ => return self.finish_between_records(),
         };
         if !is_whole {
-            return Err(self.truncation());
+            return Err(self.truncated_record());
         }
         self.complete_record(sink);
         Ok(())
@@ -380,7 +382,7 @@ impl FastqParser {
 /// Methods to continue after an invalid record.
 impl FastqParser {
     /// Skips the text up to the next record.
-    pub(crate) fn seek(&mut self) {
+    pub(crate) fn seek_record(&mut self) {
         let at_start = self.cursor.position.byte == self.cursor.line_start;
         self.state = if at_start {
             FastqState::Seek
@@ -394,7 +396,7 @@ impl FastqParser {
     fn skip_line(&mut self, rest: &[u8]) -> usize {
         let (chunk, ends) = first_line(rest);
         self.state = FastqState::Lost;
-        self.cursor.position = self.cursor.after(chunk.len());
+        self.cursor.position = self.cursor.position_after(chunk.len());
         if ends {
             self.cursor.end_line();
             self.state = FastqState::Seek;

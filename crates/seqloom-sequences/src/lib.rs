@@ -32,7 +32,7 @@ pub mod sniff;
 pub mod write;
 
 pub use batch::Batch;
-pub use locate::locate;
+pub use locate::locate_residue;
 pub use options::ReaderOptions;
 pub use reader::Reader;
-pub use report::Report;
+pub use report::ReadReport;

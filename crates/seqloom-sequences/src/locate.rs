@@ -11,7 +11,7 @@ use seqloom_core::number::as_u64;
 
 /// Returns the line and byte offset of a residue. The arguments `record` and `position`
 /// are zero-based.
-pub fn locate(path: &Path, record: u64, position: u64) -> Result<Position> {
+pub fn locate_residue(path: &Path, record: u64, position: u64) -> Result<Position> {
     let options = ReaderOptions {
         comments: Comments::Skip,
         whitespace: Whitespace::Strip,
@@ -25,7 +25,7 @@ pub fn locate(path: &Path, record: u64, position: u64) -> Result<Position> {
         position,
         found: None,
     };
-    reader.parse(&mut search);
+    reader.parse_to_sink(&mut search);
     match (search.found, reader.failure()) {
         (Some(found), _) => Ok(found),
         (None, Some(error)) => Err(error.clone()),
@@ -47,11 +47,11 @@ struct ResidueSearch {
 }
 
 impl RecordSink for ResidueSearch {
-    fn begin(&mut self, _: &[u8]) {
+    fn begin_record(&mut self, _: &[u8]) {
         self.begun += 1;
     }
 
-    fn letters(&mut self, letters: &[u8], start: Position) {
+    fn add_residues(&mut self, letters: &[u8], start: Position) {
         if self.begun != self.record + 1 || self.found.is_some() {
             return;
         }
@@ -65,7 +65,7 @@ impl RecordSink for ResidueSearch {
         self.position = self.position.saturating_sub(count);
     }
 
-    fn end(&mut self) {}
+    fn end_record(&mut self) {}
 
     fn is_full(&self) -> bool {
         self.found.is_some() || self.begun > self.record + 1
@@ -80,8 +80,8 @@ mod tests {
     fn a_residue_is_found_across_wrapped_lines() {
         let path = std::env::temp_dir().join(format!("seqloom-locate-{}.fa", std::process::id()));
         std::fs::write(&path, b">a\nACGT\n>b x\r\nAC\r\n\r\nGT\r\n").unwrap();
-        let found = locate(&path, 1, 3).unwrap();
-        let after_end = locate(&path, 1, 4);
+        let found = locate_residue(&path, 1, 3).unwrap();
+        let after_end = locate_residue(&path, 1, 4);
         std::fs::remove_file(&path).unwrap();
         assert_eq!(found, Position { line: 6, byte: 21 });
         assert!(matches!(after_end, Err(Error::OutOfRange { .. })));

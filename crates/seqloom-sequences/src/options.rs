@@ -17,7 +17,7 @@ pub enum Format {
 
 impl Format {
     /// Returns the format with this name.
-    pub fn named(name: &str) -> Result<Self> {
+    pub fn from_name(name: &str) -> Result<Self> {
         parse_choice(
             "format",
             name,
@@ -50,7 +50,7 @@ pub enum QualityEncoding {
 
 impl QualityEncoding {
     /// Returns the quality encoding with this name.
-    pub fn named(name: &str) -> Result<Self> {
+    pub fn from_name(name: &str) -> Result<Self> {
         parse_choice(
             "quality",
             name,
@@ -90,7 +90,7 @@ pub enum OnError {
 
 impl OnError {
     /// Returns the handling of invalid records with this name.
-    pub fn named(name: &str) -> Result<Self> {
+    pub fn from_name(name: &str) -> Result<Self> {
         parse_choice(
             "on_error",
             name,
@@ -115,7 +115,7 @@ pub enum Comments {
 
 impl Comments {
     /// Returns the handling of comments with this name.
-    pub fn named(name: &str) -> Result<Self> {
+    pub fn from_name(name: &str) -> Result<Self> {
         parse_choice(
             "comments",
             name,
@@ -136,7 +136,7 @@ pub enum Whitespace {
 
 impl Whitespace {
     /// Returns the handling of blanks with this name.
-    pub fn named(name: &str) -> Result<Self> {
+    pub fn from_name(name: &str) -> Result<Self> {
         parse_choice(
             "whitespace",
             name,
@@ -157,7 +157,7 @@ pub enum MissingIds {
 
 impl MissingIds {
     /// Returns the handling of missing ids with this name.
-    pub fn named(name: &str) -> Result<Self> {
+    pub fn from_name(name: &str) -> Result<Self> {
         parse_choice(
             "ids",
             name,
@@ -218,7 +218,7 @@ const DEFAULT_FASTQ_LIMIT: u64 = 64 << 20;
 
 impl ReaderOptions {
     /// Returns the options for decompression.
-    pub fn unpacking(&self) -> compression::UnpackOptions {
+    pub fn unpack_options(&self) -> compression::UnpackOptions {
         compression::UnpackOptions {
             threads: self.threads,
             require_eof: self.require_eof,
@@ -226,7 +226,7 @@ impl ReaderOptions {
     }
 
     /// Returns the maximum number of residues in a record of this format.
-    pub fn limit(&self, format: Format) -> u64 {
+    pub fn max_residues(&self, format: Format) -> u64 {
         let default = match format {
             Format::Fasta => u64::MAX,
             Format::Fastq => DEFAULT_FASTQ_LIMIT,

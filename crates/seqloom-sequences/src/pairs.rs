@@ -8,7 +8,7 @@
 use seqloom_core::Ragged;
 
 /// Returns the index of the first pair of headers that belong to different fragments.
-pub fn mismatch(first: &Ragged<'_>, second: &Ragged<'_>) -> Option<usize> {
+pub fn find_mismatch(first: &Ragged<'_>, second: &Ragged<'_>) -> Option<usize> {
     let mut pairs = first.iter().zip(second.iter());
     pairs.position(|(first, second)| !are_mates(first, second))
 }
@@ -19,7 +19,7 @@ pub fn mismatch(first: &Ragged<'_>, second: &Ragged<'_>) -> Option<usize> {
 /// The mate numbers are `.1` and `.2`, `_1` and `_2`, or `/1` and a higher number. (The
 /// second read is `/3` if `/2` is the index read.)
 pub fn are_mates(first: &[u8], second: &[u8]) -> bool {
-    match (id(first), id(second)) {
+    match (header_id(first), header_id(second)) {
         ([first_id @ .., b'/', end], [second_id @ .., b'/', mate])
             if is_mate_number(*end) && is_mate_number(*mate) =>
         {
@@ -35,7 +35,7 @@ pub fn are_mates(first: &[u8], second: &[u8]) -> bool {
 }
 
 /// Returns the first word of a header, after any blanks.
-pub fn id(header: &[u8]) -> &[u8] {
+pub fn header_id(header: &[u8]) -> &[u8] {
     let start = header.iter().position(|byte| !is_blank(*byte));
     let (_, header) = header.split_at(start.unwrap_or(header.len()));
     let end = header.iter().position(|byte| is_blank(*byte));
@@ -105,9 +105,9 @@ mod tests {
     fn the_first_mismatch_is_found() {
         let first = Ragged::new(b"a/1b/1c/1", &[0, 3, 6, 9]).unwrap();
         let second = Ragged::new(b"a/2b/2d/2", &[0, 3, 6, 9]).unwrap();
-        assert_eq!(mismatch(&first, &second), Some(2));
+        assert_eq!(find_mismatch(&first, &second), Some(2));
         assert_eq!(
-            mismatch(&first, &Ragged::new(b"a/2b/2", &[0, 3, 6]).unwrap()),
+            find_mismatch(&first, &Ragged::new(b"a/2b/2", &[0, 3, 6]).unwrap()),
             None
         );
     }

@@ -33,26 +33,26 @@ impl Parser {
     }
 
     /// Parses a chunk of text. Returns the number of bytes that were consumed.
-    pub fn feed(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
+    pub fn parse_chunk(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         match self {
-            Self::Fasta(parser) => parser.feed(text, sink),
-            Self::Fastq(parser) => parser.feed(text, sink),
+            Self::Fasta(parser) => parser.parse_chunk(text, sink),
+            Self::Fastq(parser) => parser.parse_chunk(text, sink),
         }
     }
 
     /// Completes the last record at the end of the text.
-    pub fn finish(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
+    pub fn finish_text(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
         match self {
-            Self::Fasta(parser) => parser.finish(sink),
-            Self::Fastq(parser) => parser.finish(sink),
+            Self::Fasta(parser) => parser.finish_text(sink),
+            Self::Fastq(parser) => parser.finish_text(sink),
         }
     }
 
     /// Returns the number of complete records.
-    pub fn completed(&self) -> u64 {
+    pub fn record_count(&self) -> u64 {
         match self {
-            Self::Fasta(parser) => parser.completed(),
-            Self::Fastq(parser) => parser.completed(),
+            Self::Fasta(parser) => parser.record_count(),
+            Self::Fastq(parser) => parser.record_count(),
         }
     }
 
@@ -63,10 +63,10 @@ impl Parser {
 
     /// Returns true if the last record is complete. For FASTA, the result is always
     /// false, because a record is complete only when the next record begins.
-    pub fn is_between(&self) -> bool {
+    pub fn is_between_records(&self) -> bool {
         match self {
             Self::Fasta(_) => false,
-            Self::Fastq(parser) => parser.is_between(),
+            Self::Fastq(parser) => parser.is_between_records(),
         }
     }
 
@@ -76,8 +76,8 @@ impl Parser {
     }
 
     /// Returns the error for a record that does not fit in memory.
-    pub fn out_of_memory(&self) -> Fault {
-        self.cursor().out_of_memory()
+    pub fn out_of_memory_fault(&self) -> Fault {
+        self.cursor().out_of_memory_fault()
     }
 
     fn cursor(&self) -> &Cursor {
@@ -95,25 +95,25 @@ impl Parser {
     }
 
     /// Skips the text up to the next record.
-    pub fn seek(&mut self) {
+    pub fn seek_record(&mut self) {
         match self {
-            Self::Fasta(parser) => parser.seek(),
-            Self::Fastq(parser) => parser.seek(),
+            Self::Fasta(parser) => parser.seek_record(),
+            Self::Fastq(parser) => parser.seek_record(),
         }
     }
 
     /// Skips the text up to the next record. `position` must be the beginning of a
     /// line, and is the position of the next byte.
-    pub fn seek_from(&mut self, position: Position) {
+    pub fn seek_record_from(&mut self, position: Position) {
         let cursor = self.cursor_mut();
         cursor.position = position;
         cursor.line_start = position.byte;
-        self.seek();
+        self.seek_record();
     }
 
     /// Decreases the number of records by one, because the last text that looked like a
     /// record was not a record.
-    pub fn drop_last(&mut self) {
+    pub fn uncount_last_record(&mut self) {
         self.cursor_mut().begun -= 1;
     }
 }

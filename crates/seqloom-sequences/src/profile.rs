@@ -38,33 +38,33 @@ impl Default for Profile {
 
 impl Profile {
     /// Returns the number of positions that each bin covers.
-    pub fn width(&self) -> usize {
+    pub fn bin_width(&self) -> usize {
         self.width
     }
 
     /// Returns the count of each residue in each bin.
-    pub fn letters(&self) -> &[[u64; RESIDUE_COLUMNS]] {
+    pub fn residue_counts(&self) -> &[[u64; RESIDUE_COLUMNS]] {
         &self.letters
     }
 
     /// Returns the count of each quality byte in each bin. For FASTA, the result is
     /// empty.
-    pub fn qualities(&self) -> &[[u64; QUALITY_COLUMNS]] {
+    pub fn quality_counts(&self) -> &[[u64; QUALITY_COLUMNS]] {
         &self.qualities
     }
 
     /// Returns the number of sequences with each mean quality, which is rounded down to
     /// a byte.
-    pub fn means(&self) -> &[u64; QUALITY_COLUMNS] {
+    pub fn mean_quality_counts(&self) -> &[u64; QUALITY_COLUMNS] {
         &self.means
     }
 
     /// Adds sequences to the counts.
-    pub fn add(&mut self, sequences: &Ragged<'_>) {
+    pub fn add_sequences(&mut self, sequences: &Ragged<'_>) {
         self.merge_until_fits(sequences.max_length());
         for sequence in sequences.iter() {
             let width = self.width;
-            count_row(&mut self.letters, sequence, width, column);
+            count_row(&mut self.letters, sequence, width, residue_column);
         }
     }
 
@@ -89,15 +89,15 @@ impl Profile {
     /// Merges pairs of bins until at most [`MAX_BINS`] bins cover all `positions`.
     fn merge_until_fits(&mut self, positions: usize) {
         while positions > MAX_BINS.saturating_mul(self.width) {
-            merge_pairs(&mut self.letters);
-            merge_pairs(&mut self.qualities);
+            merge_bin_pairs(&mut self.letters);
+            merge_bin_pairs(&mut self.qualities);
             self.width *= 2;
         }
     }
 }
 
 /// Returns the column in which a residue is counted.
-fn column(letter: u8) -> usize {
+fn residue_column(letter: u8) -> usize {
     if letter.is_ascii_alphabetic() {
         usize::from(letter & 31)
     } else {
@@ -124,7 +124,7 @@ fn count_row<const N: usize>(
     }
 }
 
-fn merge_pairs<const N: usize>(bins: &mut Vec<[u64; N]>) {
+fn merge_bin_pairs<const N: usize>(bins: &mut Vec<[u64; N]>) {
     *bins = bins.chunks(2).map(sum_bins).collect();
 }
 
@@ -141,7 +141,7 @@ fn sum_bins<const N: usize>(bins: &[[u64; N]]) -> [u64; N] {
 /// Returns the mean score of each row of qualities. A table contains the score of each
 /// byte. The mean of an empty row is 0.
 #[expect(clippy::cast_precision_loss, reason = "a length is far below 2^52")]
-pub fn means(qualities: &Ragged<'_>, scores: &[f64; 256]) -> Vec<f64> {
+pub fn mean_scores(qualities: &Ragged<'_>, scores: &[f64; 256]) -> Vec<f64> {
     let mean = |row: &[u8]| {
         let score = |letter: &u8| scores.get(usize::from(*letter));
         let sum: f64 = row.iter().filter_map(score).sum();
@@ -157,13 +157,15 @@ mod tests {
     #[test]
     fn residues_are_counted_by_position_in_either_case() {
         let mut profile = Profile::default();
-        profile.add(&Ragged::new(b"AcGaT", &[0, 3, 5]).unwrap());
-        let at = |position: usize, letter: u8| profile.letters()[position][column(letter)];
+        profile.add_sequences(&Ragged::new(b"AcGaT", &[0, 3, 5]).unwrap());
+        let at = |position: usize, letter: u8| {
+            profile.residue_counts()[position][residue_column(letter)]
+        };
         assert_eq!(
             (at(0, b'A'), at(1, b'C'), at(1, b'T'), at(2, b'G')),
             (2, 1, 1, 1)
         );
-        assert_eq!(profile.width(), 1);
+        assert_eq!(profile.bin_width(), 1);
     }
 
     #[test]
@@ -171,18 +173,21 @@ mod tests {
         let short = vec![b'A'; 3];
         let long = vec![b'C'; 5 * MAX_BINS];
         let mut profile = Profile::default();
-        profile.add(&Ragged::new(&short, &[0, 3]).unwrap());
-        profile.add(&Ragged::new(&long, &[0, 5 * 512]).unwrap());
+        profile.add_sequences(&Ragged::new(&short, &[0, 3]).unwrap());
+        profile.add_sequences(&Ragged::new(&long, &[0, 5 * 512]).unwrap());
         let total = |letter: u8| -> u64 {
             profile
-                .letters()
+                .residue_counts()
                 .iter()
-                .map(|bin| bin[column(letter)])
+                .map(|bin| bin[residue_column(letter)])
                 .sum()
         };
         assert_eq!((total(b'A'), total(b'C')), (3, 5 * 512));
-        assert_eq!((profile.width(), profile.letters().len()), (8, 320));
-        assert_eq!(profile.letters()[0][column(b'C')], 8);
+        assert_eq!(
+            (profile.bin_width(), profile.residue_counts().len()),
+            (8, 320)
+        );
+        assert_eq!(profile.residue_counts()[0][residue_column(b'C')], 8);
     }
 
     #[test]
@@ -190,9 +195,9 @@ mod tests {
         let mut profile = Profile::default();
         let rows = Ragged::new(b"II!I", &[0, 2, 2, 4]).unwrap();
         profile.add_qualities(&rows).unwrap();
-        assert_eq!(profile.qualities()[0][usize::from(b'I')], 1);
-        assert_eq!(profile.means()[usize::from(b'I')], 1);
-        assert_eq!(profile.means()[usize::from(b'5')], 1);
+        assert_eq!(profile.quality_counts()[0][usize::from(b'I')], 1);
+        assert_eq!(profile.mean_quality_counts()[usize::from(b'I')], 1);
+        assert_eq!(profile.mean_quality_counts()[usize::from(b'5')], 1);
     }
 
     #[test]
@@ -200,6 +205,6 @@ mod tests {
         let mut scores = [0.0; 256];
         scores[usize::from(b'I')] = 40.0;
         let rows = Ragged::new(b"II!I", &[0, 2, 2, 4]).unwrap();
-        assert_eq!(means(&rows, &scores), [40.0, 0.0, 20.0]);
+        assert_eq!(mean_scores(&rows, &scores), [40.0, 0.0, 20.0]);
     }
 }

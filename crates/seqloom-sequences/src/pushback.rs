@@ -22,7 +22,7 @@ impl PushbackText {
     }
 
     /// Returns the next chunk of text, which is empty only at the end.
-    pub(crate) fn fill(&mut self) -> Result<&[u8], ReadError> {
+    pub(crate) fn fill_buffer(&mut self) -> Result<&[u8], ReadError> {
         if let Some(pushed @ [_, ..]) = self.pushed.get(self.consumed..) {
             return Ok(pushed);
         }

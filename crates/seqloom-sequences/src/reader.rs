@@ -9,7 +9,7 @@ use seqloom_core::{Error, interrupt::CancelToken};
 
 use crate::batch::{Batch, BatchSink};
 use crate::options::{Format, OnError, ReaderOptions};
-use crate::{parser::Parser, pushback::PushbackText, report::Report, sink::RecordSink, sniff};
+use crate::{parser::Parser, pushback::PushbackText, report::ReadReport, sink::RecordSink, sniff};
 use seqloom_compression::{Compression, ReadError, TextSource, input::BufferedInput, open_text};
 
 /// The number of bytes that are decompressed after a format error, to find out whether
@@ -24,7 +24,7 @@ pub struct Reader {
     text: PushbackText,
     parser: Parser,
     state: ReaderState,
-    report: Report,
+    report: ReadReport,
     /// The text of the current record, if it may have to be read again.
     record_text: Vec<u8>,
     /// The line of the last counted error, and the number of complete records at that
@@ -50,23 +50,23 @@ impl Reader {
     /// Creates a reader of `input`. Error messages contain `path` as the name of the
     /// file.
     pub fn new(path: &Path, input: BufferedInput, options: &ReaderOptions) -> Result<Self> {
-        let unpacked = open_text(input, &options.unpacking());
-        let unpacked = unpacked.map_err(|error| to_error(path, error))?;
-        Self::of_text(path, unpacked, options)
+        let unpacked = open_text(input, &options.unpack_options());
+        let unpacked = unpacked.map_err(|error| to_path_error(path, error))?;
+        Self::from_text(path, unpacked, options)
     }
 
     /// Creates a reader of decompressed text. `compression` is the compression of the
     /// original file.
-    pub fn of_text(
+    pub fn from_text(
         path: &Path,
         (compression, text): (Compression, Box<dyn TextSource>),
         options: &ReaderOptions,
     ) -> Result<Self> {
-        let of_path = |error| to_error(path, error);
+        let of_path = |error| to_path_error(path, error);
         let mut text = PushbackText::new(text);
-        let start = text.peek(sniff::is_enough).map_err(of_path)?;
+        let start = text.peek(sniff::is_long_enough).map_err(of_path)?;
         let packed = Some(compression).filter(|_| !start.is_empty());
-        let format = sniff::format(start, options)
+        let format = sniff::detect_format(start, options)
             .map_err(|fault| Error::format(path, add_compression(fault, packed)))?;
         Ok(Self {
             path: path.to_path_buf(),
@@ -75,7 +75,7 @@ impl Reader {
             text,
             parser: Parser::new(format, options),
             state: ReaderState::Reading,
-            report: Report::default(),
+            report: ReadReport::default(),
             record_text: Vec::new(),
             last_fault: (0, 0),
         })
@@ -97,9 +97,9 @@ impl Reader {
     }
 
     /// Returns the numbers of records that were read and skipped so far.
-    pub fn report(&self) -> Report {
-        Report {
-            records: self.parser.completed(),
+    pub fn report(&self) -> ReadReport {
+        ReadReport {
+            records: self.parser.record_count(),
             ..self.report.clone()
         }
     }
@@ -109,15 +109,15 @@ impl Reader {
     ///
     /// If a record is invalid, the records before it are returned first, and the next
     /// call returns the error.
-    pub fn read(&mut self, max_records: usize, max_bytes: usize) -> Result<Option<Batch>> {
+    pub fn read_batch(&mut self, max_records: usize, max_bytes: usize) -> Result<Option<Batch>> {
         let mut batch = Batch::default();
-        let is_more = self.read_into(&mut batch, max_records, max_bytes)?;
+        let is_more = self.refill_batch(&mut batch, max_records, max_bytes)?;
         Ok(is_more.then_some(batch))
     }
 
-    /// Does the same as [`read`](Self::read), but replaces the records of an existing
+    /// Does the same as [`read_batch`](Self::read_batch), but replaces the records of an existing
     /// batch. Returns true if a record was read.
-    pub fn read_into(
+    pub fn refill_batch(
         &mut self,
         batch: &mut Batch,
         max_records: usize,
@@ -130,7 +130,7 @@ impl Reader {
         }
         batch.has_qualities = self.options.with_qualities && self.format() == Format::Fastq;
         let mut sink = BatchSink::new(batch, max_records, max_bytes);
-        self.parse(&mut sink);
+        self.parse_to_sink(&mut sink);
         sink.finish();
         match &self.state {
             _ if !batch.is_empty() => Ok(true),
@@ -140,10 +140,10 @@ impl Reader {
     }
 
     /// Parses text until the sink is full, the text ends, or a record is invalid.
-    pub fn parse(&mut self, sink: &mut impl RecordSink) {
+    pub fn parse_to_sink(&mut self, sink: &mut impl RecordSink) {
         let mut continues = matches!(self.state, ReaderState::Reading);
         while continues {
-            continues = self.step(sink).unwrap_or_else(|error| {
+            continues = self.parse_chunk(sink).unwrap_or_else(|error| {
                 self.state = ReaderState::Failed(error);
                 false
             });
@@ -160,41 +160,41 @@ impl Reader {
 
     /// Parses a chunk of text. Returns true if parsing should continue. The sink can be
     /// full only between records, so no record remains incomplete.
-    fn step(&mut self, sink: &mut impl RecordSink) -> Result<bool> {
-        if self.parser.is_between() && sink.is_full() {
+    fn parse_chunk(&mut self, sink: &mut impl RecordSink) -> Result<bool> {
+        if self.parser.is_between_records() && sink.is_full() {
             return Ok(false);
         }
         let from = self.parser.position().byte;
-        let filled = self.text.fill();
-        let text = filled.map_err(|error| to_error(&self.path, error))?;
+        let filled = self.text.fill_buffer();
+        let text = filled.map_err(|error| to_path_error(&self.path, error))?;
         let count = text.len();
         if count == 0 {
-            return self.end(sink);
+            return self.end_file(sink);
         }
-        let used = match self.parser.feed(text, sink) {
+        let used = match self.parser.parse_chunk(text, sink) {
             Ok(used) => used,
             Err(fault) => return self.skip_fault(fault, from, sink),
         };
         if !self.keep_record_text(from, used)? {
-            return self.skip_fault(self.parser.out_of_memory(), from, sink);
+            return self.skip_fault(self.parser.out_of_memory_fault(), from, sink);
         }
         self.text.consume(used);
         Ok(used == count)
     }
 
-    fn end(&mut self, sink: &mut impl RecordSink) -> Result<bool> {
+    fn end_file(&mut self, sink: &mut impl RecordSink) -> Result<bool> {
         let from = self.parser.position().byte;
-        if let Err(fault) = self.parser.finish(sink) {
+        if let Err(fault) = self.parser.finish_text(sink) {
             return self.skip_fault(fault, from, sink);
         }
         self.state = ReaderState::Finished;
-        self.check_count()?;
+        self.check_record_count()?;
         Ok(false)
     }
 
     /// Returns an error if the number of records is not the required number.
-    fn check_count(&self) -> Result<()> {
-        let (found, left_out) = (self.parser.completed(), self.report.count());
+    fn check_record_count(&self) -> Result<()> {
+        let (found, left_out) = (self.parser.record_count(), self.report.count());
         match self.options.expect {
             Some(expected) if expected != found + left_out => {
                 let message = match left_out {
@@ -219,8 +219,8 @@ impl Reader {
         if self.options.on_error == OnError::Raise || fault.kind == FaultKind::Memory {
             return Err(self.check_checksum(fault));
         }
-        sink.cancel();
-        self.recover(fault, from)?;
+        sink.cancel_record();
+        self.skip_invalid_record(fault, from)?;
         Ok(true)
     }
 
@@ -236,21 +236,21 @@ impl Reader {
             if let Err(error) = stop.check_cancelled() {
                 return Error::io(&self.path, &error);
             }
-            match self.text.fill() {
+            match self.text.fill_buffer() {
                 Ok([]) => break,
                 Ok(text) => {
                     let count = text.len();
                     left = left.saturating_sub(count);
                     self.text.consume(count);
                 }
-                Err(error) => return to_error(&self.path, error),
+                Err(error) => return to_path_error(&self.path, error),
             }
         }
         Error::format(&self.path, fault)
     }
 }
 
-fn to_error(path: &Path, error: ReadError) -> Error {
+fn to_path_error(path: &Path, error: ReadError) -> Error {
     match error {
         ReadError::Io(error) => Error::io(path, &error),
         ReadError::Damage(fault) => Error::format(path, fault),

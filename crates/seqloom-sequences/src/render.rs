@@ -23,14 +23,14 @@ pub struct RecordColumns<'a> {
 
 /// Appends records as FASTA to `text`. Lines of residues have `width` characters; if
 /// `width` is `None`, each sequence is one line.
-pub fn fasta(
+pub fn append_fasta(
     columns: &RecordColumns<'_>,
     width: Option<usize>,
     text: &mut Vec<u8>,
 ) -> std::result::Result<(), Fault> {
-    for (row, (header, letters)) in rows(columns).enumerate() {
+    for (row, (header, letters)) in header_sequence_pairs(columns).enumerate() {
         check_record(header, letters, b">;#")
-            .map_err(|message| fault(columns.before + as_u64(row), header, &message))?;
+            .map_err(|message| record_fault(columns.before + as_u64(row), header, &message))?;
         text.push(b'>');
         text.extend_from_slice(header);
         text.push(b'\n');
@@ -43,14 +43,20 @@ pub fn fasta(
 }
 
 /// Appends records as FASTQ to `text`. Each record has four lines.
-pub fn fastq(columns: &RecordColumns<'_>, text: &mut Vec<u8>) -> std::result::Result<(), Fault> {
+pub fn append_fastq(
+    columns: &RecordColumns<'_>,
+    text: &mut Vec<u8>,
+) -> std::result::Result<(), Fault> {
     let Some(qualities) = columns.qualities else {
         return Err(Fault::of_file("FASTQ needs qualities, found none"));
     };
-    for ((row, (header, letters)), quality) in rows(columns).enumerate().zip(qualities.iter()) {
+    for ((row, (header, letters)), quality) in header_sequence_pairs(columns)
+        .enumerate()
+        .zip(qualities.iter())
+    {
         check_record(header, letters, b">@+")
             .and_then(|()| check_quality(letters, quality))
-            .map_err(|message| fault(columns.before + as_u64(row), header, &message))?;
+            .map_err(|message| record_fault(columns.before + as_u64(row), header, &message))?;
         text.push(b'@');
         for (part, end) in [(header, &b"\n"[..]), (letters, b"\n+\n"), (quality, b"\n")] {
             text.extend_from_slice(part);
@@ -73,7 +79,9 @@ pub fn check_columns(columns: &RecordColumns<'_>) -> Result<()> {
     )))
 }
 
-fn rows<'a>(columns: &RecordColumns<'a>) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+fn header_sequence_pairs<'a>(
+    columns: &RecordColumns<'a>,
+) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
     let letters = columns.sequences;
     let headers = columns.headers;
     (0..headers.len()).map(move |row| (headers.get(row), letters.get(row)))
@@ -122,8 +130,8 @@ fn check_quality(letters: &[u8], quality: &[u8]) -> std::result::Result<(), Stri
     }
 }
 
-fn fault(record: u64, header: &[u8], message: &str) -> Fault {
-    let id = String::from_utf8_lossy(crate::pairs::id(header));
+fn record_fault(record: u64, header: &[u8], message: &str) -> Fault {
+    let id = String::from_utf8_lossy(crate::pairs::header_id(header));
     let short_id: String = id.chars().take(60).collect();
     Fault {
         record: Some(record),
@@ -148,22 +156,22 @@ mod tests {
     fn fasta_lines_are_wrapped_at_the_width() {
         let records = columns(b"ACGTA", b"IIIII", &[0, 5, 5]);
         let mut text = Vec::new();
-        fasta(&records, Some(2), &mut text).unwrap();
-        fasta(&records, None, &mut text).unwrap();
+        append_fasta(&records, Some(2), &mut text).unwrap();
+        append_fasta(&records, None, &mut text).unwrap();
         assert_eq!(text, b">a x\nAC\nGT\nA\n>b\n>a x\nACGTA\n>b\n");
     }
 
     #[test]
     fn an_empty_fastq_record_has_four_lines() {
         let mut text = Vec::new();
-        fastq(&columns(b"ACGTA", b"II@I!", &[0, 5, 5]), &mut text).unwrap();
+        append_fastq(&columns(b"ACGTA", b"II@I!", &[0, 5, 5]), &mut text).unwrap();
         assert_eq!(text, b"@a x\nACGTA\n+\nII@I!\n@b\n\n+\n\n");
     }
 
     #[test]
     fn a_record_that_would_not_read_back_is_an_error() {
         for letters in [&b"AC GT"[..], b"AC\nGT", b">CGTA", b"AC;TA", b"AC\xC3TA"] {
-            let found = fasta(
+            let found = append_fasta(
                 &columns(letters, b"IIIII", &[0, 5, 5]),
                 None,
                 &mut Vec::new(),
@@ -171,7 +179,7 @@ mod tests {
             assert_eq!(found.unwrap_err().record, Some(0), "{letters:?}");
         }
         let bad = columns(b"ACGTA", b"II\tII", &[0, 5, 5]);
-        assert!(fastq(&bad, &mut Vec::new()).is_err());
+        assert!(append_fastq(&bad, &mut Vec::new()).is_err());
     }
 
     #[test]

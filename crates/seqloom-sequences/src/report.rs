@@ -11,7 +11,7 @@ const MAX_STORED_FAULTS: usize = 1000;
 
 /// The numbers of records that were read and skipped, and the errors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ReadReport {
     /// The number of records that were read.
     pub records: u64,
     /// The number of skipped records for each kind of error. An error can hide the
@@ -21,7 +21,7 @@ pub struct Report {
     pub faults: Vec<Fault>,
 }
 
-impl Report {
+impl ReadReport {
     /// Returns the number of errors.
     pub fn count(&self) -> u64 {
         self.left_out.values().sum()

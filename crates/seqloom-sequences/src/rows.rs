@@ -8,10 +8,10 @@ use crate::pairs;
 
 /// Copies the rows with the indices `wanted`, in this order. Returns the concatenated
 /// bytes and the offsets.
-pub fn take(all: &Ragged<'_>, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
+pub fn copy_rows(all: &Ragged<'_>, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
     let positions = wanted
         .iter()
-        .map(|row| position(all, *row))
+        .map(|row| row_index(all, *row))
         .collect::<Result<Vec<usize>>>()?;
     let size = positions.iter().map(|row| all.get(*row).len()).sum();
     let mut data = Vec::with_capacity(size);
@@ -24,7 +24,7 @@ pub fn take(all: &Ragged<'_>, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
     Ok((data, offsets))
 }
 
-fn position(all: &Ragged<'_>, row: i64) -> Result<usize> {
+fn row_index(all: &Ragged<'_>, row: i64) -> Result<usize> {
     let found = usize::try_from(row).ok().filter(|row| *row < all.len());
     found.ok_or_else(|| Error::OutOfRange {
         message: format!("row {row} of {}", all.len()),
@@ -35,7 +35,7 @@ fn position(all: &Ragged<'_>, row: i64) -> Result<usize> {
 pub fn hash_ids(headers: &Ragged<'_>) -> Vec<u64> {
     let hash = |header| {
         let mut hasher = DefaultHasher::new();
-        hasher.write(pairs::id(header));
+        hasher.write(pairs::header_id(header));
         hasher.finish()
     };
     headers.iter().map(hash).collect()
@@ -48,15 +48,15 @@ mod tests {
     #[test]
     fn rows_are_copied_in_the_requested_order() {
         let all = Ragged::new(b"ACGTA", &[0, 2, 2, 5]).unwrap();
-        let found = take(&all, &[2, 0, 0, 1]).unwrap();
+        let found = copy_rows(&all, &[2, 0, 0, 1]).unwrap();
         assert_eq!(found, (b"GTAACAC".to_vec(), vec![0, 3, 5, 7, 7]));
     }
 
     #[test]
     fn a_row_out_of_range_is_an_error() {
         let all = Ragged::new(b"ACGTA", &[0, 2, 2, 5]).unwrap();
-        assert!(take(&all, &[3]).is_err());
-        assert!(take(&all, &[-1]).is_err());
+        assert!(copy_rows(&all, &[3]).is_err());
+        assert!(copy_rows(&all, &[-1]).is_err());
     }
     #[test]
     fn the_hash_of_an_id_ignores_the_description() {

@@ -3,28 +3,28 @@
 
 mod contents;
 
-use self::contents::content_of;
-pub use self::contents::{Purpose, describe_other};
+use self::contents::detect_content;
+pub use self::contents::{ReadPurpose, describe_unsupported};
 use crate::options::{Comments, Format, ReaderOptions};
 use seqloom_core::error::{Fault, FaultCause};
 
 /// The maximum number of blank bytes at the beginning of a file.
 const MAX_BLANK_BYTES: usize = 1 << 20;
 /// The number of bytes that are needed to recognise other file formats.
-const MIN_OTHER_BYTES: usize = 4096;
+const MIN_DETECTION_BYTES: usize = 4096;
 
 /// Returns true if the beginning of a text is long enough for detecting its format.
-pub(crate) fn is_enough(start: &[u8]) -> bool {
+pub(crate) fn is_long_enough(start: &[u8]) -> bool {
     match skip_blank(start) {
         [b'>', ..] | [b'@', _, _, _, ..] => true,
         [] => start.len() >= MAX_BLANK_BYTES,
-        text => text.len() >= MIN_OTHER_BYTES,
+        text => text.len() >= MIN_DETECTION_BYTES,
     }
 }
 
 /// Returns the format of a text, detected from its beginning. If the text is not FASTA
 /// or FASTQ, the error describes the content.
-pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fault> {
+pub(crate) fn detect_format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fault> {
     let found = match skip_blank(start) {
         _ if start.is_empty() => {
             let message = format!("the file is empty, expected {}", expected_format(options));
@@ -32,7 +32,7 @@ pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fa
         }
         [] => options.format.or(Some(Format::Fasta)),
         [b'>', ..] => Some(Format::Fasta),
-        text if content_of(text).is_some() => None,
+        text if detect_content(text).is_some() => None,
         [b';' | b'#', ..] if options.comments == Comments::Skip => Some(Format::Fasta),
         [b'@', ..] => Some(Format::Fastq),
         _ => None,
@@ -43,7 +43,7 @@ pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fa
         (Some(Format::Fasta), _) => Err(Fault::of_file("expected FASTQ, found FASTA")),
         (Some(Format::Fastq), _) => Err(Fault::of_file("expected FASTA, found FASTQ")),
         (None, _) => {
-            let (cause, found) = describe(skip_blank(start));
+            let (cause, found) = describe_content(skip_blank(start));
             let message = format!("expected {}, found {found}", expected_format(options));
             Err(Fault {
                 cause,
@@ -69,10 +69,10 @@ fn skip_blank(start: &[u8]) -> &[u8] {
 
 /// Returns a description of text that is neither FASTA nor FASTQ. If other functions of
 /// seqloom read the file, also returns the cause of the error.
-fn describe(start: &[u8]) -> (Option<FaultCause>, String) {
-    let text = match (content_of(start), start) {
+fn describe_content(start: &[u8]) -> (Option<FaultCause>, String) {
+    let text = match (detect_content(start), start) {
         (Some(content), _) => {
-            return (content.cause(), content.describe(Purpose::Sequences));
+            return (content.cause(), content.describe(ReadPurpose::Sequences));
         }
         (None, [b'{' | b'[', ..]) => "JSON".into(),
         (None, [b';', ..]) => {
@@ -103,7 +103,7 @@ fn describe_first_line(start: &[u8]) -> (Option<FaultCause>, String) {
         line.get(..word.len())
             .is_some_and(|begin| begin.eq_ignore_ascii_case(word))
     };
-    if is_interval(line) || begins_track(b"TRACK ") {
+    if is_interval_line(line) || begins_track(b"TRACK ") {
         return (Some(FaultCause::Intervals), "BED intervals".into());
     }
     let text = if line.starts_with(b"ID   ") {
@@ -121,7 +121,7 @@ fn describe_first_line(start: &[u8]) -> (Option<FaultCause>, String) {
 
 /// Returns true if a line is an interval: a name, a start, and an end that is larger
 /// than the start.
-fn is_interval(line: &[u8]) -> bool {
+fn is_interval_line(line: &[u8]) -> bool {
     let mut fields = line.split(|byte| *byte == b'\t').skip(1);
     let mut number = || {
         std::str::from_utf8(fields.next()?)

@@ -126,8 +126,8 @@ impl RecordWriter {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         let rendered = match self.options.format {
-            Format::Fasta => render::fasta(columns, self.options.line_width, &mut text),
-            Format::Fastq => render::fastq(columns, &mut text),
+            Format::Fasta => render::append_fasta(columns, self.options.line_width, &mut text),
+            Format::Fastq => render::append_fastq(columns, &mut text),
         };
         rendered.map_err(ReadError::Damage)?;
         self.write_text(&text)?;

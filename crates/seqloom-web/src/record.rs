@@ -26,7 +26,7 @@ pub(crate) fn find_record(
     let input = BufferedInput::new(Box::new(stream));
     let mut reader = Reader::new(Path::new(name), input, &ReaderOptions::default())?;
     let (mut batch, mut before) = (Batch::default(), 0);
-    while reader.read_into(&mut batch, READ_LIMITS.0, READ_LIMITS.1)? {
+    while reader.refill_batch(&mut batch, READ_LIMITS.0, READ_LIMITS.1)? {
         let behind = before + as_u64(batch.len());
         if number < behind {
             return row(&batch, usize::try_from(number - before).unwrap_or_default());
@@ -44,7 +44,7 @@ fn row(batch: &Batch, row: usize) -> Result<FileRecord> {
     let found = headers.iter().zip(letters.iter()).nth(row);
     let (header, letters) = found.unwrap_or_default();
     Ok(FileRecord {
-        id: String::from_utf8_lossy(pairs::id(header)).into_owned(),
+        id: String::from_utf8_lossy(pairs::header_id(header)).into_owned(),
         letters: letters.to_vec(),
     })
 }

@@ -27,17 +27,17 @@ struct ParsedRecords {
 }
 
 impl RecordSink for ParsedRecords {
-    fn begin(&mut self, header: &[u8]) {
+    fn begin_record(&mut self, header: &[u8]) {
         self.name = hash_64(id_of(header));
         self.length = 0;
     }
 
     #[inline]
-    fn letters(&mut self, letters: &[u8], _: Position) {
+    fn add_residues(&mut self, letters: &[u8], _: Position) {
         self.length += as_u64(letters.len());
     }
 
-    fn end(&mut self) {
+    fn end_record(&mut self) {
         self.records.push((self.name, self.length));
     }
 
@@ -61,7 +61,7 @@ impl CheckedScan {
     pub(super) fn scan_chunk(&mut self, chunk: &[u8], stop: u64) -> Result<usize, ReadError> {
         let used = self.scan.scan_chunk(chunk, stop);
         let whole = chunk.get(..used).ok_or_else(disagreement_error)?;
-        let parsed = self.parser.feed(whole, &mut self.parsed_records);
+        let parsed = self.parser.parse_chunk(whole, &mut self.parsed_records);
         match parsed.map_err(ReadError::Damage)? {
             parsed if parsed == used => Ok(used),
             _ => Err(disagreement_error()),
@@ -75,7 +75,7 @@ impl CheckedScan {
             self.scan.rows.is_empty() && self.parsed_records.records.is_empty() && !is_all;
         if !is_empty {
             self.parser
-                .finish(&mut self.parsed_records)
+                .finish_text(&mut self.parsed_records)
                 .map_err(ReadError::Damage)?;
         }
         if self.scan.rows.len() == self.parsed_records.records.len() {

@@ -105,11 +105,11 @@ fn reading_from_a_record_returns_that_record_and_all_later_records() {
     };
     for start in [0, 1, 13_000, 39_999] {
         let mut reader = open_reader_at_record(&file.0, &options, start).unwrap();
-        let batch = reader.read(1, 1 << 20).unwrap().unwrap();
+        let batch = reader.read_batch(1, 1 << 20).unwrap().unwrap();
         let id = format!("r{start} ").into_bytes();
         assert!(batch.headers.starts_with(&id));
         let mut count = 1;
-        while let Some(batch) = reader.read(4096, 1 << 20).unwrap() {
+        while let Some(batch) = reader.read_batch(4096, 1 << 20).unwrap() {
             count += u64::try_from(batch.len()).unwrap();
         }
         assert_eq!(start + count, 40_000);

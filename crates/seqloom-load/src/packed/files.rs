@@ -118,7 +118,7 @@ impl RecordFiles {
             FileAccess::Reader(mut reader, skipped) => {
                 skip_records(&mut reader, skipped, batch)?;
                 let limit = READ_RECORDS.min(usize::try_from(left).unwrap_or(READ_RECORDS));
-                let is_more = reader.read_into(batch, limit, READ_RESIDUES)?;
+                let is_more = reader.refill_batch(batch, limit, READ_RESIDUES)?;
                 if !is_more && self.stop < u64::MAX {
                     return Err(too_few_records(&input.path));
                 }
@@ -138,7 +138,7 @@ impl RecordFiles {
 fn skip_records(reader: &mut Reader, mut records: u64, batch: &mut Batch) -> Result<()> {
     while records > 0 {
         let limit = READ_RECORDS.min(usize::try_from(records).unwrap_or(READ_RECORDS));
-        if !reader.read_into(batch, limit, READ_RESIDUES)? {
+        if !reader.refill_batch(batch, limit, READ_RESIDUES)? {
             return Ok(());
         }
         records -= batch.len() as u64;

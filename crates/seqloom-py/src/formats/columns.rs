@@ -20,7 +20,9 @@ pub(crate) fn take_rows<'py>(
     wanted: PyReadonlyArray1<'py, i64>,
 ) -> PyResult<RowArrays<'py>> {
     let (data, offsets, wanted) = (data.as_slice()?, offsets.as_slice()?, wanted.as_slice()?);
-    let taken = pool::run(py, 1, || rows::take(&Ragged::new(data, offsets)?, wanted))?;
+    let taken = pool::run(py, 1, || {
+        rows::copy_rows(&Ragged::new(data, offsets)?, wanted)
+    })?;
     Ok((taken.0.into_pyarray(py), taken.1.into_pyarray(py)))
 }
 
@@ -38,7 +40,7 @@ pub(crate) fn first_mismatch<'py>(
     let (starts, others) = (first_offsets.as_slice()?, second_offsets.as_slice()?);
     pool::run(py, 1, || {
         let (first, second) = (Ragged::new(first, starts)?, Ragged::new(second, others)?);
-        Ok(pairs::mismatch(&first, &second))
+        Ok(pairs::find_mismatch(&first, &second))
     })
 }
 
@@ -71,7 +73,7 @@ pub(crate) fn mean_scores<'py>(
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
     let means = pool::run(py, 1, || {
-        Ok(profile::means(&Ragged::new(data, offsets)?, &scores))
+        Ok(profile::mean_scores(&Ragged::new(data, offsets)?, &scores))
     })?;
     Ok(means.into_pyarray(py))
 }

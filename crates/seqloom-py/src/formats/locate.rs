@@ -16,6 +16,8 @@ pub(crate) fn locate(
     record: u64,
     position: u64,
 ) -> PyResult<(u64, u64)> {
-    let found = pool::run(py, 1, || seqloom_sequences::locate(&path, record, position))?;
+    let found = pool::run(py, 1, || {
+        seqloom_sequences::locate_residue(&path, record, position)
+    })?;
     Ok((found.line, found.byte))
 }

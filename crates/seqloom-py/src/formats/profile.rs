@@ -33,7 +33,7 @@ impl SequenceProfile {
     ) -> PyResult<()> {
         let (data, offsets) = (data.as_slice()?, offsets.as_slice()?);
         pool::run(py, 1, || {
-            self.profile.add(&Ragged::new(data, offsets)?);
+            self.profile.add_sequences(&Ragged::new(data, offsets)?);
             Ok(())
         })
     }
@@ -54,23 +54,23 @@ impl SequenceProfile {
     /// Returns the number of positions of a bin.
     #[getter]
     fn width(&self) -> usize {
-        self.profile.width()
+        self.profile.bin_width()
     }
 
     /// Returns the counts of residues in each bin, with shape (bins, 32). Columns 1 to
     /// 26 count A to Z regardless of case, and column 0 counts other characters.
     #[getter]
     fn letters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
-        let rows = self.profile.letters().len();
-        let flat = self.profile.letters().concat();
+        let rows = self.profile.residue_counts().len();
+        let flat = self.profile.residue_counts().concat();
         flat.into_pyarray(py).reshape([rows, RESIDUE_COLUMNS])
     }
 
     /// Returns the counts of quality characters in each bin, with shape (bins, 128).
     #[getter]
     fn qualities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u64>>> {
-        let rows = self.profile.qualities().len();
-        let flat = self.profile.qualities().concat();
+        let rows = self.profile.quality_counts().len();
+        let flat = self.profile.quality_counts().concat();
         flat.into_pyarray(py).reshape([rows, QUALITY_COLUMNS])
     }
 
@@ -78,6 +78,6 @@ impl SequenceProfile {
     /// (128,).
     #[getter]
     fn means<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u64>> {
-        self.profile.means().to_vec().into_pyarray(py)
+        self.profile.mean_quality_counts().to_vec().into_pyarray(py)
     }
 }

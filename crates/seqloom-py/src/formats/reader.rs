@@ -11,7 +11,7 @@ use seqloom_macros::native;
 use seqloom_sequences::options::{
     Comments, Format, MissingIds, OnError, QualityEncoding, Whitespace,
 };
-use seqloom_sequences::sniff::{Purpose, describe_other};
+use seqloom_sequences::sniff::{ReadPurpose, describe_unsupported};
 use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 use super::source::{PythonFailure, PythonReader};
@@ -80,12 +80,12 @@ impl SequenceReader {
     ) -> PyResult<Self> {
         let options = || -> seqloom_core::Result<ReaderOptions> {
             Ok(ReaderOptions {
-                format: format.map(Format::named).transpose()?,
-                quality: QualityEncoding::named(quality)?,
-                on_error: OnError::named(on_error)?,
-                comments: Comments::named(comments)?,
-                whitespace: Whitespace::named(whitespace)?,
-                ids: MissingIds::named(ids)?,
+                format: format.map(Format::from_name).transpose()?,
+                quality: QualityEncoding::from_name(quality)?,
+                on_error: OnError::from_name(on_error)?,
+                comments: Comments::from_name(comments)?,
+                whitespace: Whitespace::from_name(whitespace)?,
+                ids: MissingIds::from_name(ids)?,
                 max_record,
                 expect,
                 require_eof,
@@ -170,7 +170,7 @@ impl SequenceReader {
         let buffers = &self.buffers;
         let read = pool::run(py, 1, || {
             let mut batch = buffers.take();
-            let is_more = reader.read_into(&mut batch, max_records, max_bytes)?;
+            let is_more = reader.refill_batch(&mut batch, max_records, max_bytes)?;
             Ok(is_more.then_some(batch))
         });
         let batch = read.map_err(|error| self.failure.take().unwrap_or(error))?;
@@ -246,8 +246,8 @@ impl BatchBuffers {
 #[native]
 pub(crate) fn foreign_content(start: Vec<u8>, purpose: &str) -> Option<String> {
     let purpose = match purpose {
-        "intervals" => Purpose::Intervals,
-        _ => Purpose::Table,
+        "intervals" => ReadPurpose::Intervals,
+        _ => ReadPurpose::Table,
     };
-    describe_other(&start, purpose)
+    describe_unsupported(&start, purpose)
 }

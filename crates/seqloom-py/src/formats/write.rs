@@ -49,7 +49,7 @@ impl SequenceWriter {
         let shared = failure.clone();
         let writer = pool::run(py, 1, || {
             let options = WriterOptions {
-                format: Format::named(format)?,
+                format: Format::from_name(format)?,
                 compression: parse_compression(compression)?,
                 level,
                 line_width,

@@ -105,10 +105,10 @@ impl PackedStream {
                 keeps_empty,
             };
             let options = ReaderOptions {
-                quality: QualityEncoding::named(quality)?,
-                comments: Comments::named(comments)?,
-                whitespace: Whitespace::named(whitespace)?,
-                ids: MissingIds::named(ids)?,
+                quality: QualityEncoding::from_name(quality)?,
+                comments: Comments::from_name(comments)?,
+                whitespace: Whitespace::from_name(whitespace)?,
+                ids: MissingIds::from_name(ids)?,
                 with_qualities: false,
                 threads,
                 ..ReaderOptions::default()

@@ -112,10 +112,10 @@ impl CommandLine {
             "out" => self.out = parser.value().map_err(argument_error)?.into(),
             "format" => self.format = Some(ScoreFormat::from_str(&text(parser)?)?),
             "memory" => self.memory = Some(size::parse(&text(parser)?)?),
-            "quality" => reading.quality = QualityEncoding::named(&text(parser)?)?,
-            "comments" => reading.comments = Comments::named(&text(parser)?)?,
-            "whitespace" => reading.whitespace = Whitespace::named(&text(parser)?)?,
-            "ids" => reading.ids = MissingIds::named(&text(parser)?)?,
+            "quality" => reading.quality = QualityEncoding::from_name(&text(parser)?)?,
+            "comments" => reading.comments = Comments::from_name(&text(parser)?)?,
+            "whitespace" => reading.whitespace = Whitespace::from_name(&text(parser)?)?,
+            "ids" => reading.ids = MissingIds::from_name(&text(parser)?)?,
             _ => return Err(unknown_option(&format!("--{name}"))),
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Checks all records of a window before the first of them is scored.
 
 use seqloom_core::{Error, Result, error::Fault, number::as_u64};
-use seqloom_sequences::locate;
+use seqloom_sequences::locate_residue;
 
 use super::filler::BatchFiller;
 use super::records::Records;
@@ -75,7 +75,7 @@ fn find(records: &Records, row: usize, position: usize) -> Option<(u64, u64)> {
     let (path, record) = records.locate(row);
     let found = path
         .is_file()
-        .then(|| locate(path, record, as_u64(position)));
+        .then(|| locate_residue(path, record, as_u64(position)));
     let found = found?.ok()?;
     Some((found.line, found.byte))
 }

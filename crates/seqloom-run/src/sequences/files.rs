@@ -61,7 +61,7 @@ impl FileRecords {
                 }
                 continue;
             };
-            if open.reader.read_into(&mut self.piece, most, bytes)? {
+            if open.reader.refill_batch(&mut self.piece, most, bytes)? {
                 records.append(&self.piece, (open.reader.path(), open.records));
                 open.records += as_u64(self.piece.len());
                 return Ok(self.piece.len());

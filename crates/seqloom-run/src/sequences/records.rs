@@ -46,7 +46,7 @@ impl Records {
         self.begin(path, (record, 1));
         if let Ok(headers) = Ragged::new(&batch.headers, &batch.header_offsets) {
             for header in headers.iter() {
-                self.names.push(&readable(pairs::id(header)));
+                self.names.push(&readable(pairs::header_id(header)));
             }
         }
         let letters = if batch.has_qualities {

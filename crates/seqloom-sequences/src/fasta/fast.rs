@@ -24,7 +24,7 @@ impl FastaParser {
     #[inline(always)]
     fn read_lines(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
         let mut at = 0;
-        while !sink.is_exhausted() {
+        while !sink.is_out_of_memory() {
             let rest = text.get(at..).unwrap_or_default();
             let read = match rest.first() {
                 Some(b'>') => self.read_whole_header(rest, sink),
@@ -54,11 +54,11 @@ impl FastaParser {
         let letters = line.strip_suffix(b"\r").unwrap_or(line);
         let is_valid = !matches!(letters.first(), None | Some(b';' | b'#'))
             && self.cursor.length + as_u64(size) <= self.max_record
-            && ByteClass::Letter.has_all(letters);
+            && ByteClass::Letter.contains_all(letters);
         if !is_valid {
             return None;
         }
-        sink.letters(letters, self.cursor.position);
+        sink.add_residues(letters, self.cursor.position);
         self.cursor.length += as_u64(letters.len());
         self.update_common_length(size);
         Some(size + 1)
@@ -94,7 +94,7 @@ impl FastaParser {
         }
         self.cursor.begin_record();
         self.cursor.header.extend_from_slice(header);
-        sink.begin(header);
+        sink.begin_record(header);
         self.is_open = true;
         Some(1 + header.len() + end)
     }

@@ -13,17 +13,17 @@ struct FastaRecords {
 }
 
 impl RecordSink for FastaRecords {
-    fn begin(&mut self, header: &[u8]) {
+    fn begin_record(&mut self, header: &[u8]) {
         self.records
             .push((String::from_utf8_lossy(header).into(), String::new()));
     }
 
-    fn letters(&mut self, letters: &[u8], _: Position) {
+    fn add_residues(&mut self, letters: &[u8], _: Position) {
         let (_, sequence) = self.records.last_mut().unwrap();
         sequence.push_str(std::str::from_utf8(letters).unwrap());
     }
 
-    fn end(&mut self) {
+    fn end_record(&mut self) {
         self.completed += 1;
     }
 
@@ -36,9 +36,9 @@ impl RecordSink for FastaRecords {
 fn parse(text: &[u8], size: usize) -> Result<Vec<(String, String)>, Fault> {
     let (mut parser, mut found) = (FastaParser::default(), FastaRecords::default());
     for part in text.chunks(size) {
-        assert_eq!(parser.feed(part, &mut found)?, part.len());
+        assert_eq!(parser.parse_chunk(part, &mut found)?, part.len());
     }
-    parser.finish(&mut found)?;
+    parser.finish_text(&mut found)?;
     assert_eq!(found.completed, found.records.len());
     Ok(found.records)
 }
@@ -224,9 +224,9 @@ fn parse_as(
 ) -> Result<Vec<(String, String)>, Fault> {
     let (mut parser, mut found) = (FastaParser::new(options), FastaRecords::default());
     for part in text.chunks(size) {
-        parser.feed(part, &mut found)?;
+        parser.parse_chunk(part, &mut found)?;
     }
-    parser.finish(&mut found)?;
+    parser.finish_text(&mut found)?;
     Ok(found.records)
 }
 

@@ -49,20 +49,20 @@ impl FastqParser {
                 line: line + 4 * count + 1,
                 byte: byte + as_u64(at + record.start),
             };
-            sink.record(record.header, (record.letters, position), record.qualities);
-            if sink.is_exhausted() {
-                sink.cancel();
+            sink.add_record(record.header, (record.letters, position), record.qualities);
+            if sink.is_out_of_memory() {
+                sink.cancel_record();
                 break;
             }
             self.last_lengths = (record.header.len(), record.letters.len());
             at += record.size;
             count += 1;
         }
-        self.advance(at, count);
+        self.skip_records(at, count);
         at
     }
 
-    fn advance(&mut self, size: usize, count: u64) {
+    fn skip_records(&mut self, size: usize, count: u64) {
         self.cursor.position.line += 4 * count;
         self.cursor.position.byte += as_u64(size);
         self.cursor.line_start = self.cursor.position.byte;
@@ -82,8 +82,8 @@ fn read_four_lines(
     let after_mark = text.strip_prefix(b"@")?;
     let (header, end) = after_mark.split_at_checked(header_size(after_mark, expected_length.0)?)?;
     match end {
-        [b'\n', ..] => read_rest::<1>(text, header, quality, expected_length.1),
-        _ => read_rest::<2>(text, header, quality, expected_length.1),
+        [b'\n', ..] => read_after_header::<1>(text, header, quality, expected_length.1),
+        _ => read_after_header::<2>(text, header, quality, expected_length.1),
     }
 }
 
@@ -105,7 +105,7 @@ fn header_size(text: &[u8], expected_length: usize) -> Option<usize> {
 /// Returns the record that has this header. The line ends of the record must have `END`
 /// bytes: 1 for `\n`, 2 for `\r\n`.
 #[inline(always)]
-fn read_rest<'a, const END: usize>(
+fn read_after_header<'a, const END: usize>(
     text: &'a [u8],
     header: &'a [u8],
     quality: ByteClass,
@@ -131,8 +131,8 @@ fn read_rest<'a, const END: usize>(
         && is_line_end::<END>(rest, size)
         && rest.get(size + END) == Some(&b'+')
         && !matches!(letters.first(), None | Some(b'+' | b'@'))
-        && ByteClass::Letter.has_all(letters)
-        && quality.has_all(qualities);
+        && ByteClass::Letter.contains_all(letters)
+        && quality.contains_all(qualities);
     if !is_valid {
         return None;
     }

@@ -17,21 +17,24 @@ impl FastqParser {
                     "expected a quality from '{lowest_quality}' to '~', found {}",
                     describe_byte(byte)
                 );
-                self.cursor.fault(FaultKind::Quality, position, message)
+                self.cursor
+                    .record_fault(FaultKind::Quality, position, message)
             }
             (InvalidBytes::Byte(position, byte), _) => {
                 let message = format!("expected a residue, found {}", describe_byte(byte));
-                self.cursor.fault(FaultKind::Letter, position, message)
+                self.cursor
+                    .record_fault(FaultKind::Letter, position, message)
             }
             (InvalidBytes::Excess(position), FastqState::Quality) => {
                 let message = format!(
                     "expected {} qualities, one for each residue, found more",
                     self.cursor.length
                 );
-                self.cursor.fault(FaultKind::Length, position, message)
+                self.cursor
+                    .record_fault(FaultKind::Length, position, message)
             }
             (InvalidBytes::Excess(position), _) => {
-                self.cursor.record_too_long(position, self.max_record)
+                self.cursor.long_record_fault(position, self.max_record)
             }
         }
     }
@@ -49,7 +52,9 @@ impl FastqParser {
         Fault {
             record: Some(self.cursor.begun),
             id: None,
-            ..self.cursor.fault(FaultKind::Header, position, message)
+            ..self
+                .cursor
+                .record_fault(FaultKind::Header, position, message)
         }
     }
 
@@ -59,33 +64,33 @@ impl FastqParser {
             cause: Some(FaultCause::MissingSequenceLine),
             ..self
                 .cursor
-                .fault(FaultKind::Letter, self.cursor.position, message)
+                .record_fault(FaultKind::Letter, self.cursor.position, message)
         }
     }
 
     pub(super) fn lone_carriage_return(&self, position: Position) -> Fault {
-        if self.empty_lines.1 > 0 && !self.is_between() {
-            return self.empty_line();
+        if self.empty_lines.1 > 0 && !self.is_between_records() {
+            return self.empty_line_fault();
         }
         self.invalid_bytes(InvalidBytes::Byte(position, b'\r'))
     }
 
-    pub(super) fn empty_line(&self) -> Fault {
+    pub(super) fn empty_line_fault(&self) -> Fault {
         let (kind, expected) = match self.state {
             FastqState::Quality => (FaultKind::Length, "qualities"),
             _ => (FaultKind::Letter, "residues"),
         };
         let message = format!("expected {expected}, found an empty line inside a record");
-        self.cursor.fault(kind, self.empty_lines.0, message)
+        self.cursor.record_fault(kind, self.empty_lines.0, message)
     }
 
     pub(super) fn missing_plus_line(&self) -> Fault {
         let message = "expected residues or '+', found '@': the previous record is incomplete";
         self.cursor
-            .fault(FaultKind::Cut, self.cursor.position, message)
+            .record_fault(FaultKind::Cut, self.cursor.position, message)
     }
 
-    pub(super) fn truncation(&self) -> Fault {
+    pub(super) fn truncated_record(&self) -> Fault {
         let letters = self.cursor.length;
         let message = match self.state {
             FastqState::Header => "the text ends inside a header".into(),
@@ -97,6 +102,6 @@ impl FastqParser {
             _ => format!("the text ends inside a record: expected '+' after {letters} residues"),
         };
         self.cursor
-            .fault(FaultKind::Cut, self.cursor.position, message)
+            .record_fault(FaultKind::Cut, self.cursor.position, message)
     }
 }

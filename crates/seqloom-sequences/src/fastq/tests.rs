@@ -16,22 +16,22 @@ struct FastqRecords {
 }
 
 impl RecordSink for FastqRecords {
-    fn begin(&mut self, header: &[u8]) {
+    fn begin_record(&mut self, header: &[u8]) {
         let header = String::from_utf8_lossy(header).into();
         self.records.push((header, String::new(), String::new()));
     }
 
-    fn letters(&mut self, letters: &[u8], _: Position) {
+    fn add_residues(&mut self, letters: &[u8], _: Position) {
         let record = self.records.last_mut().unwrap();
         record.1.push_str(std::str::from_utf8(letters).unwrap());
     }
 
-    fn qualities(&mut self, qualities: &[u8]) {
+    fn add_qualities(&mut self, qualities: &[u8]) {
         let record = self.records.last_mut().unwrap();
         record.2.push_str(std::str::from_utf8(qualities).unwrap());
     }
 
-    fn end(&mut self) {
+    fn end_record(&mut self) {
         self.completed += 1;
     }
 
@@ -44,11 +44,11 @@ impl RecordSink for FastqRecords {
 fn parse_as(text: &[u8], size: usize, options: &ReaderOptions) -> Result<Vec<TextRecord>, Fault> {
     let (mut parser, mut found) = (FastqParser::new(options), FastqRecords::default());
     for part in text.chunks(size.max(1)) {
-        assert_eq!(parser.feed(part, &mut found)?, part.len());
+        assert_eq!(parser.parse_chunk(part, &mut found)?, part.len());
     }
-    parser.finish(&mut found)?;
+    parser.finish_text(&mut found)?;
     assert_eq!(found.completed, found.records.len());
-    assert_eq!(parser.completed(), found.completed as u64);
+    assert_eq!(parser.record_count(), found.completed as u64);
     Ok(found.records)
 }
 

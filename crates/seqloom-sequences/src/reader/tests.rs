@@ -11,7 +11,7 @@ use sirocco::{Format, compress, deflate::Level};
 use super::Reader;
 use crate::batch::Batch;
 use crate::options::{OnError, ReaderOptions};
-use crate::report::Report;
+use crate::report::ReadReport;
 use seqloom_compression::input::BufferedInput;
 
 const FASTA_TEXT: &[u8] = b">a one\nACGT\nAC\n>b\nGG\n>c\n\n>d\nTTTTT\n";
@@ -44,7 +44,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
 fn read(file: &[u8], max_records: usize, max_bytes: usize) -> Result<Vec<Batch>> {
     let mut reader = open(file)?;
     let mut batches = Vec::new();
-    while let Some(batch) = reader.read(max_records, max_bytes)? {
+    while let Some(batch) = reader.read_batch(max_records, max_bytes)? {
         batches.push(batch);
     }
     Ok(batches)
@@ -78,7 +78,7 @@ fn batches_are_whole_records_up_to_the_limits() {
 #[test]
 fn the_limits_must_be_at_least_one() {
     assert!(matches!(
-        open(FASTA_TEXT).unwrap().read(0, 1),
+        open(FASTA_TEXT).unwrap().read_batch(0, 1),
         Err(Error::Argument { .. })
     ));
 }
@@ -86,18 +86,18 @@ fn the_limits_must_be_at_least_one() {
 #[test]
 fn every_read_after_the_end_returns_none() {
     let mut reader = open(FASTA_TEXT).unwrap();
-    assert!(reader.read(9, 99).unwrap().is_some());
-    assert!(reader.read(9, 99).unwrap().is_none());
-    assert!(reader.read(9, 99).unwrap().is_none());
+    assert!(reader.read_batch(9, 99).unwrap().is_some());
+    assert!(reader.read_batch(9, 99).unwrap().is_none());
+    assert!(reader.read_batch(9, 99).unwrap().is_none());
 }
 
 #[test]
 fn records_before_a_fault_are_returned_and_the_error_repeats() {
     let mut reader = open(b">a\nAC\n>b\nA C\n").unwrap();
-    let batch = reader.read(9, 99).unwrap().unwrap();
+    let batch = reader.read_batch(9, 99).unwrap().unwrap();
     assert_eq!((batch.data, batch.headers), (b"AC".to_vec(), b"a".to_vec()));
     for _ in 0..2 {
-        let error = reader.read(9, 99).unwrap_err().to_string();
+        let error = reader.read_batch(9, 99).unwrap_err().to_string();
         assert_eq!(
             error,
             "x.fa: record 1 (b), line 4, byte 10 of the text: expected a residue, found a space in column 2; \
@@ -109,8 +109,8 @@ fn records_before_a_fault_are_returned_and_the_error_repeats() {
 #[test]
 fn records_before_a_fault_in_a_header_are_complete() {
     let mut reader = open(b">a\nAC\n>\nAC\n").unwrap();
-    assert_eq!(reader.read(9, 99).unwrap().unwrap().len(), 1);
-    assert!(reader.read(9, 99).is_err());
+    assert_eq!(reader.read_batch(9, 99).unwrap().unwrap().len(), 1);
+    assert!(reader.read_batch(9, 99).is_err());
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn an_interrupt_ends_the_checksum_test() {
     let input = BufferedInput::new(Box::new(source));
     let mut reader = Reader::new(Path::new("x.fa"), input, &ReaderOptions::default()).unwrap();
     IS_INTERRUPTED.set(true);
-    let error = reader.read(1, usize::MAX).unwrap_err().to_string();
+    let error = reader.read_batch(1, usize::MAX).unwrap_err().to_string();
     assert!(error.contains("interrupted"), "{error}");
 }
 
@@ -200,14 +200,18 @@ fn every_compression_gives_the_same_batch() {
 }
 
 /// Reads a file with invalid records. Returns the ids of the records, and the report.
-fn read_with_faults(file: &[u8], chunk_size: usize, on_error: OnError) -> (Vec<String>, Report) {
+fn read_with_faults(
+    file: &[u8],
+    chunk_size: usize,
+    on_error: OnError,
+) -> (Vec<String>, ReadReport) {
     let options = ReaderOptions {
         on_error,
         ..ReaderOptions::default()
     };
     let mut reader = open_as(file, chunk_size, &options).unwrap();
     let mut ids = Vec::new();
-    while let Some(batch) = reader.read(2, usize::MAX).unwrap() {
+    while let Some(batch) = reader.read_batch(2, usize::MAX).unwrap() {
         let bound = |at: usize| usize::try_from(batch.header_offsets[at]).unwrap();
         let id = |row| String::from_utf8_lossy(&batch.headers[bound(row)..bound(row + 1)]).into();
         ids.extend((0..batch.len()).map(id));
@@ -303,9 +307,9 @@ fn damaged_compressed_data_is_an_error_for_all_options() {
         ..ReaderOptions::default()
     };
     let mut reader = open_as(&file[..file.len() - 4], 1000, &options).unwrap();
-    let mut answer = reader.read(9, 99);
+    let mut answer = reader.read_batch(9, 99);
     while matches!(answer, Ok(Some(_))) {
-        answer = reader.read(9, 99);
+        answer = reader.read_batch(9, 99);
     }
     assert!(answer.is_err());
 }
@@ -318,8 +322,8 @@ fn an_unexpected_number_of_records_is_an_error_at_the_end() {
             ..ReaderOptions::default()
         };
         let mut reader = open_as(FASTA_TEXT, 1000, &options).unwrap();
-        assert_eq!(reader.read(9, 99).unwrap().unwrap().len(), 4);
-        reader.read(9, 99)
+        assert_eq!(reader.read_batch(9, 99).unwrap().unwrap().len(), 4);
+        reader.read_batch(9, 99)
     };
     assert_eq!(expecting(4), Ok(None));
     for wrong in [3, 5] {
@@ -333,7 +337,7 @@ fn refilling_a_batch_does_not_allocate() {
     let text = b"@a\nACGT\n+\nIIII\n".repeat(100);
     let mut reader = open_as(&text, 1000, &ReaderOptions::default()).unwrap();
     let mut batch = Batch::default();
-    reader.read_into(&mut batch, 10, usize::MAX).unwrap();
+    reader.refill_batch(&mut batch, 10, usize::MAX).unwrap();
     let memory = |batch: &Batch| {
         (
             batch.data.as_ptr(),
@@ -342,7 +346,7 @@ fn refilling_a_batch_does_not_allocate() {
         )
     };
     let before = memory(&batch);
-    while reader.read_into(&mut batch, 10, usize::MAX).unwrap() {
+    while reader.refill_batch(&mut batch, 10, usize::MAX).unwrap() {
         assert_eq!((batch.len(), memory(&batch)), (10, before));
     }
 }
@@ -355,7 +359,7 @@ fn qualities_are_a_column_of_the_batch() {
         &ReaderOptions::default(),
     )
     .unwrap();
-    let batch = reader.read(9, 99).unwrap().unwrap();
+    let batch = reader.read_batch(9, 99).unwrap().unwrap();
     assert!(batch.has_qualities);
     assert_eq!(
         (batch.qualities, batch.offsets),
@@ -369,7 +373,7 @@ fn read_sequences(text: &'static [u8]) -> seqloom_core::Result<Option<Batch>> {
         with_qualities: false,
         ..ReaderOptions::default()
     };
-    open_as(text, 1000, &options).unwrap().read(9, 99)
+    open_as(text, 1000, &options).unwrap().read_batch(9, 99)
 }
 
 #[test]

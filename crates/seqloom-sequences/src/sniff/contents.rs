@@ -4,7 +4,7 @@ use seqloom_core::error::FaultCause;
 
 /// The purpose for which a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum ReadPurpose {
     /// The file should contain sequences.
     Sequences,
     /// The file should contain genomic intervals.
@@ -41,11 +41,11 @@ impl Content {
     }
 
     /// Returns the name of the format, and the advice for a purpose.
-    pub(super) fn describe(&self, purpose: Purpose) -> String {
+    pub(super) fn describe(&self, purpose: ReadPurpose) -> String {
         let advice = match purpose {
-            Purpose::Sequences => self.sequences,
-            Purpose::Intervals => self.intervals,
-            Purpose::Table => self.table,
+            ReadPurpose::Sequences => self.sequences,
+            ReadPurpose::Intervals => self.intervals,
+            ReadPurpose::Table => self.table,
         };
         match advice {
             "" => self.name.into(),
@@ -56,7 +56,7 @@ impl Content {
 
 /// Describes the format of a file from its beginning. Returns `None` if the file may be
 /// a table or contain intervals.
-pub fn describe_other(start: &[u8], purpose: Purpose) -> Option<String> {
+pub fn describe_unsupported(start: &[u8], purpose: ReadPurpose) -> Option<String> {
     // UTF-16 text, with or without a byte order mark, is reported by the table readers.
     if matches!(start, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
         return None;
@@ -64,20 +64,20 @@ pub fn describe_other(start: &[u8], purpose: Purpose) -> Option<String> {
     let text = super::skip_blank(start);
     let is_fasta = text.starts_with(b">");
     let content =
-        content_of(text).or((is_fasta && purpose != Purpose::Sequences).then_some(&FASTA));
+        detect_content(text).or((is_fasta && purpose != ReadPurpose::Sequences).then_some(&FASTA));
     content.map(|content| content.describe(purpose))
 }
 
 /// Recognises a file by its first bytes or lines.
-pub(super) fn content_of(start: &[u8]) -> Option<&'static Content> {
+pub(super) fn detect_content(start: &[u8]) -> Option<&'static Content> {
     let is_tar = !start.starts_with(b"@") && start.get(257..262) == Some(b"ustar");
-    from_magic_number(start)
+    detect_by_magic_number(start)
         .or(is_tar.then_some(&TAR))
-        .or_else(|| from_first_words(start))
-        .or_else(|| from_columns(start))
+        .or_else(|| detect_by_first_words(start))
+        .or_else(|| detect_by_columns(start))
 }
 
-const SHEET_ADVICE: [&str; 3] = [
+const SPREADSHEET_ADVICE: [&str; 3] = [
     "save the sequences as FASTA; in Python, a data frame (pandas.read_excel) also works",
     "save the sheet as CSV",
     "save the sheet as CSV",
@@ -99,8 +99,8 @@ static FASTA: Content = Content::new(
 static TAR: Content = Content::new("a tar archive", ["unpack it first"; 3]);
 static ZIP: Content = Content::new("a zip archive", ["unpack it first"; 3]);
 static NPZ: Content = Content::new("a NumPy archive (.npz)", [""; 3]);
-static EXCEL: Content = Content::new("an Excel workbook (.xlsx)", SHEET_ADVICE);
-static SPREADSHEET: Content = Content::new("an OpenDocument spreadsheet", SHEET_ADVICE);
+static EXCEL: Content = Content::new("an Excel workbook (.xlsx)", SPREADSHEET_ADVICE);
+static SPREADSHEET: Content = Content::new("an OpenDocument spreadsheet", SPREADSHEET_ADVICE);
 static PGEN: Content = Content::new("PLINK 2 genotypes (.pgen)", PGEN_ADVICE);
 static BGEN: Content = Content::new(
     "BGEN genotypes",
@@ -168,17 +168,20 @@ static GENBANK: Content = Content::new(
     ],
 );
 
-const RECOMPRESSED: &str = "compressed twice?";
+const TWICE_COMPRESSED: &str = "compressed twice?";
 const UTF8_ADVICE: [&str; 3] = ["save it as UTF-8"; 3];
 /// The first bytes of other file formats.
 static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
-    (b"\x1F\x8B", Content::new("gzip data", [RECOMPRESSED; 3])),
+    (
+        b"\x1F\x8B",
+        Content::new("gzip data", [TWICE_COMPRESSED; 3]),
+    ),
     (
         b"\xFD7zXZ\0",
         Content::new(
             "xz data",
             [
-                RECOMPRESSED,
+                TWICE_COMPRESSED,
                 "unpack it first (xz -d)",
                 "unpack it first (xz -d)",
             ],
@@ -189,7 +192,7 @@ static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
         Content::new(
             "zstd data",
             [
-                RECOMPRESSED,
+                TWICE_COMPRESSED,
                 "unpack it first (zstd -d)",
                 "unpack it first (zstd -d)",
             ],
@@ -200,7 +203,7 @@ static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
         Content::new(
             "bzip2 data",
             [
-                RECOMPRESSED,
+                TWICE_COMPRESSED,
                 "unpack it first (bzip2 -d)",
                 "unpack it first (bzip2 -d)",
             ],
@@ -217,7 +220,7 @@ static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
     (b"PK\x05\x06", Content::new("an empty zip archive", [""; 3])),
     (
         b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1",
-        Content::new("an Excel workbook (.xls)", SHEET_ADVICE),
+        Content::new("an Excel workbook (.xls)", SPREADSHEET_ADVICE),
     ),
     (b"\x89PNG\r\n\x1A\n", Content::new("a PNG image", [""; 3])),
     (b"\xFF\xD8\xFF", Content::new("a JPEG image", [""; 3])),
@@ -331,9 +334,9 @@ static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
 ];
 
 /// Recognises a binary file by its first bytes.
-fn from_magic_number(start: &[u8]) -> Option<&'static Content> {
+fn detect_by_magic_number(start: &[u8]) -> Option<&'static Content> {
     if start.starts_with(b"PK\x03\x04") {
-        return Some(from_archive(start));
+        return Some(detect_by_archive_entry(start));
     }
     if let [0x6C, 0x1B, mode, ..] = start {
         return Some(if *mode <= 1 { &PLINK } else { &PGEN });
@@ -353,7 +356,7 @@ fn from_magic_number(start: &[u8]) -> Option<&'static Content> {
 }
 
 /// Recognises the content of a zip archive by the names of its members.
-fn from_archive(start: &[u8]) -> &'static Content {
+fn detect_by_archive_entry(start: &[u8]) -> &'static Content {
     let name = start.get(30..).unwrap_or_default();
     let begins = |word: &[u8]| name.starts_with(word);
     let has = |word: &[u8]| start.windows(word.len()).any(|part| part == word);
@@ -372,7 +375,7 @@ fn from_archive(start: &[u8]) -> &'static Content {
 }
 
 /// Recognises a text file by its first words.
-fn from_first_words(start: &[u8]) -> Option<&'static Content> {
+fn detect_by_first_words(start: &[u8]) -> Option<&'static Content> {
     const TO_FASTA: [&str; 3] = ["convert it to FASTA", "", ""];
     static FIRST_WORDS: [(&[u8], Content); 7] = [
         (b"#NEXUS", Content::new("a NEXUS file", TO_FASTA)),
@@ -407,7 +410,7 @@ fn from_first_words(start: &[u8]) -> Option<&'static Content> {
 }
 
 /// Recognises a text file by the columns of its first lines.
-fn from_columns(start: &[u8]) -> Option<&'static Content> {
+fn detect_by_columns(start: &[u8]) -> Option<&'static Content> {
     let mut lines = start
         .split(|byte| *byte == b'\n')
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line));
@@ -442,7 +445,7 @@ fn has_word(line: &[u8], word: &[u8]) -> bool {
     line.split(u8::is_ascii_whitespace).any(|part| part == word)
 }
 
-fn number(field: &[u8]) -> Option<u64> {
+fn parse_number(field: &[u8]) -> Option<u64> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
@@ -451,7 +454,7 @@ fn number(field: &[u8]) -> Option<u64> {
 fn is_list_row(line: &[u8]) -> bool {
     let fields: Vec<&[u8]> = line.split(|byte| *byte == b'\t').collect();
     matches!(fields[..], [_, start, end, b"+" | b"-", _]
-        if number(start).is_some() && number(end).is_some())
+        if parse_number(start).is_some() && parse_number(end).is_some())
 }
 
 /// Returns true if fields are from GFF: sequence, source, type, start, end, score,
@@ -460,7 +463,7 @@ fn is_annotation(fields: &[&[u8]]) -> bool {
     let [_, _, _, start, end, _, strand, phase, _] = fields else {
         return false;
     };
-    let is_range = matches!((number(start), number(end)), (Some(start), Some(end)) if start <= end);
+    let is_range = matches!((parse_number(start), parse_number(end)), (Some(start), Some(end)) if start <= end);
     let has_strand = matches!(*strand, b"+" | b"-" | b"." | b"?");
     is_range && has_strand && matches!(*phase, b"0" | b"1" | b"2" | b".")
 }
@@ -482,5 +485,5 @@ fn is_variant(fields: &[&[u8]]) -> bool {
         is_bases(allele) || is_symbol || matches!(allele, b"*" | b".")
     };
     let has_others = others.split(|byte| *byte == b',').all(is_other);
-    number(position).is_some() && is_bases(reference) && has_others
+    parse_number(position).is_some() && is_bases(reference) && has_others
 }

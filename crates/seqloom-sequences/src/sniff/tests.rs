@@ -1,10 +1,10 @@
-use super::{Purpose, describe_other, format, is_enough};
+use super::{ReadPurpose, describe_unsupported, detect_format, is_long_enough};
 use seqloom_core::error::{Fault, FaultCause};
 
 use crate::options::{Comments, Format, ReaderOptions};
 
 fn description(start: &[u8]) -> String {
-    format(start, &ReaderOptions::default())
+    detect_format(start, &ReaderOptions::default())
         .unwrap_err()
         .message
 }
@@ -12,14 +12,20 @@ fn description(start: &[u8]) -> String {
 #[test]
 fn fasta_is_detected_after_a_byte_order_mark_or_blank_lines() {
     for start in [&b">a\nAC"[..], b"\xEF\xBB\xBF>a\n", b"\n\n>a\n", b"\n\n"] {
-        assert_eq!(format(start, &ReaderOptions::default()), Ok(Format::Fasta));
+        assert_eq!(
+            detect_format(start, &ReaderOptions::default()),
+            Ok(Format::Fasta)
+        );
     }
 }
 
 #[test]
 fn fastq_is_detected_unless_it_is_sam() {
     for start in [&b"@a\nAC"[..], b"\xEF\xBB\xBF@HD\n", b"\r\n@SQ \n"] {
-        assert_eq!(format(start, &ReaderOptions::default()), Ok(Format::Fastq));
+        assert_eq!(
+            detect_format(start, &ReaderOptions::default()),
+            Ok(Format::Fastq)
+        );
     }
     assert!(description(b"@SQ\tSN:a").contains("SAM"));
 }
@@ -30,8 +36,8 @@ fn text_that_begins_with_skipped_comments_is_fasta() {
         comments: Comments::Skip,
         ..ReaderOptions::default()
     };
-    assert_eq!(format(b"; x\n>a", &options), Ok(Format::Fasta));
-    assert_eq!(format(b"# x\n>a", &options), Ok(Format::Fasta));
+    assert_eq!(detect_format(b"; x\n>a", &options), Ok(Format::Fasta));
+    assert_eq!(detect_format(b"# x\n>a", &options), Ok(Format::Fasta));
 }
 
 #[test]
@@ -45,7 +51,7 @@ fn a_format_that_was_not_requested_is_an_error() {
         (b">a", Format::Fastq, "expected FASTQ, found FASTA"),
     ] {
         assert_eq!(
-            format(start, &options(wanted)),
+            detect_format(start, &options(wanted)),
             Err(Fault::of_file(message))
         );
     }
@@ -54,9 +60,9 @@ fn a_format_that_was_not_requested_is_an_error() {
 #[test]
 fn an_ambiguous_beginning_does_not_determine_the_format() {
     for start in [&b""[..], b"\n", b"@HD", b"\xEF\xBB", b"BA"] {
-        assert!(!is_enough(start), "{start:?}");
+        assert!(!is_long_enough(start), "{start:?}");
     }
-    assert!(is_enough(b"\n>") && is_enough(b"@HD\t"));
+    assert!(is_long_enough(b"\n>") && is_long_enough(b"@HD\t"));
 }
 
 #[test]
@@ -95,7 +101,11 @@ fn an_error_names_the_content_of_a_file() {
 
 #[test]
 fn the_cause_names_genotypes_and_intervals() {
-    let cause = |start: &[u8]| format(start, &ReaderOptions::default()).unwrap_err().cause;
+    let cause = |start: &[u8]| {
+        detect_format(start, &ReaderOptions::default())
+            .unwrap_err()
+            .cause
+    };
     assert_eq!(cause(b"\x6C\x1B\x01\xDC"), Some(FaultCause::Genotypes));
     assert_eq!(cause(b"chr1\t10\t20\tx\n"), Some(FaultCause::Intervals));
     assert_eq!(cause(b"BAM\x01\0"), None);
@@ -139,7 +149,7 @@ const OTHER_FORMATS: [(&[u8], &str, &str); 14] = [
 #[test]
 fn a_file_of_another_format_is_described_with_advice() {
     for (start, name, way) in OTHER_FORMATS {
-        let described = describe_other(start, Purpose::Intervals).unwrap();
+        let described = describe_unsupported(start, ReadPurpose::Intervals).unwrap();
         assert!(
             described.contains(name) && described.contains(way),
             "{described}"
@@ -160,8 +170,8 @@ fn tables_and_intervals_are_not_other_formats() {
         b"#CHROM\tstart\tend\n",
         b"",
     ] {
-        for purpose in [Purpose::Intervals, Purpose::Table] {
-            assert_eq!(describe_other(start, purpose), None);
+        for purpose in [ReadPurpose::Intervals, ReadPurpose::Table] {
+            assert_eq!(describe_unsupported(start, purpose), None);
         }
     }
 }
@@ -191,7 +201,7 @@ fn annotation_is_recognised_even_if_comments_are_skipped() {
     };
     let gtf = b"#!genome-build x\n1\th\tgene\t5\t9\t.\t+\t.\tgene_id \"G\";\n";
     assert!(
-        format(gtf, &options)
+        detect_format(gtf, &options)
             .unwrap_err()
             .message
             .contains("GFF or GTF")

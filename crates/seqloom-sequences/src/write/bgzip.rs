@@ -15,7 +15,7 @@ pub type WriteTarget = Box<dyn Write + Send + Sync>;
 /// of incompressible text is smaller than 64 KiB.
 const BLOCK_TEXT_BYTES: usize = 0xFF00;
 /// The number of blocks that a thread compresses at a time.
-const JOB_BLOCKS: usize = 8;
+const BLOCKS_PER_JOB: usize = 8;
 /// The gzip header of a block, with an extra field for the size of the block.
 const BLOCK_HEADER: [u8; 16] = [
     0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0,
@@ -31,13 +31,13 @@ const EOF_BLOCK: [u8; 28] = [
 /// A compressor that splits text into blocks.
 pub(super) struct BgzipWriter {
     target: WriteTarget,
-    workers: Workers<PackJob>,
+    workers: Workers<CompressJob>,
     workspace: BlockEncoder,
     level: Level,
     /// The maximum number of jobs in progress, enough to keep all threads busy.
     max_pending: usize,
-    job: PackJob,
-    spare: Vec<PackJob>,
+    job: CompressJob,
+    spare: Vec<CompressJob>,
     /// The offset of each block in the compressed file, and in the text.
     blocks: Vec<(u64, u64)>,
     at: (u64, u64),
@@ -46,7 +46,7 @@ pub(super) struct BgzipWriter {
 impl BgzipWriter {
     pub(super) fn new(target: WriteTarget, level: Level, threads: usize) -> Self {
         let helpers = threads.saturating_sub(1);
-        let job = PackJob::new(level);
+        let job = CompressJob::new(level);
         Self {
             target,
             workers: Workers::start("seqloom-blocks", helpers),
@@ -63,21 +63,21 @@ impl BgzipWriter {
     pub(super) fn write(&mut self, text: &[u8]) -> io::Result<()> {
         let mut rest = text;
         while !rest.is_empty() {
-            let capacity = BLOCK_TEXT_BYTES * JOB_BLOCKS - self.job.text.len();
+            let capacity = BLOCK_TEXT_BYTES * BLOCKS_PER_JOB - self.job.text.len();
             let (now, later) = rest.split_at(capacity.min(rest.len()));
             self.job.text.extend_from_slice(now);
             rest = later;
             if now.len() == capacity {
-                self.submit()?;
+                self.submit_job()?;
             }
         }
         Ok(())
     }
 
     pub(super) fn finish(mut self, blocks: &mut Vec<(u64, u64)>) -> io::Result<WriteTarget> {
-        self.submit()?;
+        self.submit_job()?;
         while self.workers.pending() > 0 {
-            self.write_next()?;
+            self.write_next_job()?;
         }
         self.target.write_all(&EOF_BLOCK)?;
         *blocks = self.blocks.split_off(self.blocks.len().min(1));
@@ -85,17 +85,20 @@ impl BgzipWriter {
     }
 
     /// Submits the current compression job, and begins the next one.
-    fn submit(&mut self) -> io::Result<()> {
-        let next = self.spare.pop().unwrap_or_else(|| PackJob::new(self.level));
+    fn submit_job(&mut self) -> io::Result<()> {
+        let next = self
+            .spare
+            .pop()
+            .unwrap_or_else(|| CompressJob::new(self.level));
         self.workers.push(std::mem::replace(&mut self.job, next));
         while self.workers.pending() >= self.max_pending {
-            self.write_next()?;
+            self.write_next_job()?;
         }
         Ok(())
     }
 
     /// Writes the compressed blocks of the next job in order.
-    fn write_next(&mut self) -> io::Result<()> {
+    fn write_next_job(&mut self) -> io::Result<()> {
         let Some(mut job) = self.workers.pop(&mut self.workspace) else {
             return Ok(());
         };
@@ -114,7 +117,7 @@ impl BgzipWriter {
 }
 
 /// Consecutive blocks that one thread compresses.
-struct PackJob {
+struct CompressJob {
     level: Level,
     text: Vec<u8>,
     packed: Vec<u8>,
@@ -130,13 +133,13 @@ struct BlockEncoder {
     buffer: Vec<u8>,
 }
 
-impl PackJob {
+impl CompressJob {
     fn new(level: Level) -> Self {
         Self {
             level,
-            text: Vec::with_capacity(BLOCK_TEXT_BYTES * JOB_BLOCKS),
+            text: Vec::with_capacity(BLOCK_TEXT_BYTES * BLOCKS_PER_JOB),
             packed: Vec::new(),
-            sizes: Vec::with_capacity(JOB_BLOCKS),
+            sizes: Vec::with_capacity(BLOCKS_PER_JOB),
             is_done: false,
         }
     }
@@ -149,7 +152,7 @@ impl PackJob {
     }
 }
 
-impl Job for PackJob {
+impl Job for CompressJob {
     type Workspace = BlockEncoder;
 
     fn workspace(&self) -> BlockEncoder {
@@ -163,7 +166,7 @@ impl Job for PackJob {
     fn run(&mut self, workspace: &mut BlockEncoder) {
         self.is_done = self.text.chunks(BLOCK_TEXT_BYTES).all(|text| {
             let before = self.packed.len();
-            let is_packed = workspace.pack(text, &mut self.packed);
+            let is_packed = workspace.compress_block(text, &mut self.packed);
             self.sizes.push((self.packed.len() - before, text.len()));
             is_packed
         });
@@ -177,14 +180,19 @@ impl Job for PackJob {
 impl BlockEncoder {
     /// Appends a block of compressed text or, if the compressed block is too large, of
     /// uncompressed text. Returns true if a block was appended.
-    fn pack(&mut self, text: &[u8], packed: &mut Vec<u8>) -> bool {
-        pack(&mut self.compressing, text, &mut self.buffer, packed)
-            || pack(&mut self.storing, text, &mut self.buffer, packed)
+    fn compress_block(&mut self, text: &[u8], packed: &mut Vec<u8>) -> bool {
+        compress_blocks(&mut self.compressing, text, &mut self.buffer, packed)
+            || compress_blocks(&mut self.storing, text, &mut self.buffer, packed)
     }
 }
 
 /// Appends a block. Returns false if the block would be too large.
-fn pack(encoder: &mut Encoder, text: &[u8], buffer: &mut [u8], packed: &mut Vec<u8>) -> bool {
+fn compress_blocks(
+    encoder: &mut Encoder,
+    text: &[u8],
+    buffer: &mut [u8],
+    packed: &mut Vec<u8>,
+) -> bool {
     let progress = encoder.compress(text, buffer, Flush::Finish);
     let is_whole = progress.done;
     let Some(body) = progress.output.get(GZIP_HEADER..).filter(|_| is_whole) else {

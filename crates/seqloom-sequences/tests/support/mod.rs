@@ -41,7 +41,7 @@ pub(crate) fn read_as(
     let mut reader = open(file, chunk_size, options)?;
     let mut records = Vec::new();
     let mut batch = Batch::default();
-    while reader.read_into(&mut batch, 3, usize::MAX)? {
+    while reader.refill_batch(&mut batch, 3, usize::MAX)? {
         records.extend((0..batch.len()).map(|row| record(&batch, row)));
     }
     Ok(records)
