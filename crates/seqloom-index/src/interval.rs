@@ -187,7 +187,7 @@ fn copy_residues(
     let mut count = first;
     while !rest.is_empty() {
         let (line, behind) = rest.split_at(count.min(rest.len()));
-        if !ByteClass::Letter.contains_all(line) {
+        if !ByteClass::Letter.has_all(line) {
             return None;
         }
         letters.extend_from_slice(line);

@@ -14,7 +14,7 @@ pub enum ByteClass {
 impl ByteClass {
     /// Returns true if the class contains a byte.
     #[inline(always)]
-    pub fn contains(self, byte: u8) -> bool {
+    pub fn has(self, byte: u8) -> bool {
         match self {
             Self::Letter => byte.wrapping_sub(b'!') <= b'~' - b'!' && byte != b'>',
             Self::Quality(lowest) => byte.wrapping_sub(lowest) <= b'~' - lowest,
@@ -23,7 +23,7 @@ impl ByteClass {
 
     /// Returns true if the class contains all bytes.
     #[inline(always)]
-    pub fn contains_all(self, bytes: &[u8]) -> bool {
+    pub fn has_all(self, bytes: &[u8]) -> bool {
         match self {
             Self::Letter => all_bytes_match(bytes, ResidueRule),
             Self::Quality(lowest) => all_bytes_match(bytes, QualityRule(lowest)),
@@ -32,10 +32,10 @@ impl ByteClass {
 
     /// Returns the index of the first byte that is not in the class.
     pub fn first_invalid(self, bytes: &[u8]) -> Option<usize> {
-        if self.contains_all(bytes) {
+        if self.has_all(bytes) {
             return None;
         }
-        bytes.iter().position(|byte| !self.contains(*byte))
+        bytes.iter().position(|byte| !self.has(*byte))
     }
 }
 
@@ -185,12 +185,9 @@ mod tests {
         for length in 1..130 {
             for position in 0..length {
                 let mut line = vec![b'h'; length];
-                assert!(ByteClass::Letter.contains_all(&line));
+                assert!(ByteClass::Letter.has_all(&line));
                 line[position] = b'>';
-                assert!(
-                    !ByteClass::Letter.contains_all(&line),
-                    "{position} of {length}"
-                );
+                assert!(!ByteClass::Letter.has_all(&line), "{position} of {length}");
             }
         }
     }
@@ -202,11 +199,7 @@ mod tests {
             for (length, byte) in (1..80).flat_map(|n| (0..=255).map(move |byte| (n, byte))) {
                 let mut line = vec![b'h'; length];
                 line[length * 2 / 3] = byte;
-                assert_eq!(
-                    class.contains_all(&line),
-                    class.contains(byte),
-                    "{class:?} {byte}"
-                );
+                assert_eq!(class.has_all(&line), class.has(byte), "{class:?} {byte}");
             }
         }
     }

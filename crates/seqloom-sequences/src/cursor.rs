@@ -70,7 +70,7 @@ impl Cursor {
     }
 
     /// Returns the position `count` bytes later in the same line.
-    pub(crate) fn position_after(&self, count: usize) -> Position {
+    pub(crate) fn after(&self, count: usize) -> Position {
         Position {
             byte: self.position.byte + as_u64(count),
             ..self.position
@@ -90,7 +90,7 @@ impl Cursor {
             return Ok(false);
         }
         let message = "expected text, found half a byte order mark";
-        Err(self.record_fault(FaultKind::Format, self.position, message))
+        Err(self.fault(FaultKind::Format, self.position, message))
     }
 
     /// Appends a chunk of text to the header of the current record.
@@ -105,7 +105,7 @@ impl Cursor {
         if !excess.is_empty() {
             self.check_header_bytes()?;
             let message = format!("the header is longer than {MAX_HEADER_BYTES} bytes");
-            return Err(self.record_fault(FaultKind::Limit, self.position, message));
+            return Err(self.fault(FaultKind::Limit, self.position, message));
         }
         Ok(())
     }
@@ -124,7 +124,7 @@ impl Cursor {
             ..self.position
         };
         let message = format!("expected a header, found {}", describe_byte(*byte));
-        Err(self.record_fault(FaultKind::Header, position, message))
+        Err(self.fault(FaultKind::Header, position, message))
     }
 
     /// Checks the complete header.
@@ -150,7 +150,7 @@ impl Cursor {
         let message = format!("expected an id after '{mark}', found none");
         Err(Fault {
             cause: Some(FaultCause::MissingId),
-            ..self.record_fault(FaultKind::Header, at(start), message)
+            ..self.fault(FaultKind::Header, at(start), message)
         })
     }
 
@@ -165,16 +165,14 @@ impl Cursor {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let invalid = class.first_invalid(bytes);
         match invalid.zip(invalid.and_then(|at| bytes.get(at))) {
-            Some((at, byte)) if at <= limit => {
-                Err(InvalidBytes::Byte(self.position_after(at), *byte))
-            }
-            _ if bytes.len() > limit => Err(InvalidBytes::Excess(self.position_after(limit))),
+            Some((at, byte)) if at <= limit => Err(InvalidBytes::Byte(self.after(at), *byte)),
+            _ if bytes.len() > limit => Err(InvalidBytes::Excess(self.after(limit))),
             _ => Ok(()),
         }
     }
 
     /// Returns an error that names the current record.
-    pub(crate) fn record_fault(
+    pub(crate) fn fault(
         &self,
         kind: FaultKind,
         position: Position,
@@ -196,7 +194,7 @@ impl Cursor {
     pub(crate) fn long_record_fault(&self, position: Position, limit: u64) -> Fault {
         let message =
             format!("the sequence is longer than {limit} residues (the limit is max_record)");
-        self.record_fault(FaultKind::Limit, position, message)
+        self.fault(FaultKind::Limit, position, message)
     }
 
     /// Returns the error for a record that does not fit in memory.
@@ -205,7 +203,7 @@ impl Cursor {
             "not enough memory for the record; {} residues were read",
             self.length
         );
-        self.record_fault(FaultKind::Memory, self.position, message)
+        self.fault(FaultKind::Memory, self.position, message)
     }
 }
 

@@ -200,7 +200,7 @@ impl FastaParser {
         self.state = FastaState::Letters;
         let (chunk, ends) = first_line(rest);
         let (letters, blanks) = chunk.split_at(chunk.trim_ascii_end().len());
-        if self.blank.is_none() && self.is_open && ByteClass::Letter.contains_all(letters) {
+        if self.blank.is_none() && self.is_open && ByteClass::Letter.has_all(letters) {
             self.store_residues(letters, sink)?;
             self.skip_blanks(blanks);
         } else {
@@ -236,9 +236,9 @@ impl FastaParser {
             .enumerate()
             .filter(|(_, byte)| is_fault(**byte));
         if let (None, Some((at, byte))) = (self.blank, faults.next()) {
-            self.blank = Some((self.cursor.position_after(at), *byte));
+            self.blank = Some((self.cursor.after(at), *byte));
         }
-        self.cursor.position = self.cursor.position_after(blanks.len());
+        self.cursor.position = self.cursor.after(blanks.len());
     }
 
     /// Checks that a word contains only residues and is allowed at this position, and
@@ -270,11 +270,11 @@ impl FastaParser {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             return Err(self
                 .cursor
-                .long_record_fault(self.cursor.position_after(limit), self.max_record));
+                .long_record_fault(self.cursor.after(limit), self.max_record));
         }
         sink.add_residues(letters, self.cursor.position);
         self.cursor.length += as_u64(letters.len());
-        self.cursor.position = self.cursor.position_after(letters.len());
+        self.cursor.position = self.cursor.after(letters.len());
         self.check_memory(sink)
     }
 
@@ -296,9 +296,7 @@ impl FastaParser {
     fn invalid_byte_fault(&self, position: Position, byte: u8) -> Fault {
         if !self.is_open {
             let message = format!("expected '>' and an id, found {}", describe_byte(byte));
-            return self
-                .cursor
-                .record_fault(FaultKind::Header, position, message);
+            return self.cursor.fault(FaultKind::Header, position, message);
         }
         let hint = if matches!(byte, b' ' | b'\t') {
             let column = position.byte - self.cursor.line_start + 1;
@@ -307,8 +305,7 @@ impl FastaParser {
             String::new()
         };
         let message = format!("expected a residue, found {}{hint}", describe_byte(byte));
-        self.cursor
-            .record_fault(FaultKind::Letter, position, message)
+        self.cursor.fault(FaultKind::Letter, position, message)
     }
 
     fn begin_comment(&mut self, first: u8) -> Result<usize, Fault> {
@@ -328,7 +325,7 @@ impl FastaParser {
         );
         Err(self
             .cursor
-            .record_fault(FaultKind::Comment, self.cursor.position, message))
+            .fault(FaultKind::Comment, self.cursor.position, message))
     }
 }
 
@@ -351,7 +348,7 @@ impl FastaParser {
     /// Skips a comment or a line after an error, up to the end of the line or chunk.
     fn skip_line(&mut self, rest: &[u8], state: FastaState) -> usize {
         let (chunk, ends) = first_line(rest);
-        self.cursor.position = self.cursor.position_after(chunk.len());
+        self.cursor.position = self.cursor.after(chunk.len());
         self.state = match state {
             FastaState::Comment => FastaState::Comment,
             _ => FastaState::Lost,

@@ -166,9 +166,9 @@ impl FastqParser {
             _ => self.add_residues(bare, sink),
         }?;
         if bare.len() < raw.len() {
-            self.carriage_return = Some(self.cursor.position_after(bare.len()));
+            self.carriage_return = Some(self.cursor.after(bare.len()));
         }
-        self.cursor.position = self.cursor.position_after(raw.len());
+        self.cursor.position = self.cursor.after(raw.len());
         if ends {
             self.end_line(sink);
         }
@@ -255,7 +255,7 @@ impl FastqParser {
             return Err(self.cursor.out_of_memory_fault());
         }
         self.plus_text.extend_from_slice(stored);
-        self.cursor.position = self.cursor.position_after(chunk.len());
+        self.cursor.position = self.cursor.after(chunk.len());
         if ends {
             self.check_plus_text()?;
             self.end_plus_line(sink);
@@ -275,9 +275,7 @@ impl FastqParser {
         };
         let shown: String = String::from_utf8_lossy(text).chars().take(60).collect();
         let message = format!("expected '+' alone or with the header, found {shown:?} after it");
-        Err(self
-            .cursor
-            .record_fault(FaultKind::Names, position, message))
+        Err(self.cursor.fault(FaultKind::Names, position, message))
     }
 
     fn end_plus_line(&mut self, sink: &mut impl RecordSink) {
@@ -303,7 +301,7 @@ impl FastqParser {
         let Some((at, &found)) = bytes.find(|(_, byte)| !matches!(byte, b' ' | b'\t')) else {
             return Ok(());
         };
-        let position = self.cursor.position_after(at);
+        let position = self.cursor.after(at);
         let is_first = position.byte == self.cursor.line_start;
         let (position, byte) = if is_first || found != b'@' {
             (position, found)
@@ -396,7 +394,7 @@ impl FastqParser {
     fn skip_line(&mut self, rest: &[u8]) -> usize {
         let (chunk, ends) = first_line(rest);
         self.state = FastqState::Lost;
-        self.cursor.position = self.cursor.position_after(chunk.len());
+        self.cursor.position = self.cursor.after(chunk.len());
         if ends {
             self.cursor.end_line();
             self.state = FastqState::Seek;

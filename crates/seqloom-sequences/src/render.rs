@@ -28,9 +28,9 @@ pub fn append_fasta(
     width: Option<usize>,
     text: &mut Vec<u8>,
 ) -> std::result::Result<(), Fault> {
-    for (row, (header, letters)) in header_sequence_pairs(columns).enumerate() {
+    for (row, (header, letters)) in record_rows(columns).enumerate() {
         check_record(header, letters, b">;#")
-            .map_err(|message| record_fault(columns.before + as_u64(row), header, &message))?;
+            .map_err(|message| fault(columns.before + as_u64(row), header, &message))?;
         text.push(b'>');
         text.extend_from_slice(header);
         text.push(b'\n');
@@ -50,13 +50,12 @@ pub fn append_fastq(
     let Some(qualities) = columns.qualities else {
         return Err(Fault::of_file("FASTQ needs qualities, found none"));
     };
-    for ((row, (header, letters)), quality) in header_sequence_pairs(columns)
-        .enumerate()
-        .zip(qualities.iter())
+    for ((row, (header, letters)), quality) in
+        record_rows(columns).enumerate().zip(qualities.iter())
     {
         check_record(header, letters, b">@+")
             .and_then(|()| check_quality(letters, quality))
-            .map_err(|message| record_fault(columns.before + as_u64(row), header, &message))?;
+            .map_err(|message| fault(columns.before + as_u64(row), header, &message))?;
         text.push(b'@');
         for (part, end) in [(header, &b"\n"[..]), (letters, b"\n+\n"), (quality, b"\n")] {
             text.extend_from_slice(part);
@@ -79,9 +78,7 @@ pub fn check_columns(columns: &RecordColumns<'_>) -> Result<()> {
     )))
 }
 
-fn header_sequence_pairs<'a>(
-    columns: &RecordColumns<'a>,
-) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
+fn record_rows<'a>(columns: &RecordColumns<'a>) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
     let letters = columns.sequences;
     let headers = columns.headers;
     (0..headers.len()).map(move |row| (headers.get(row), letters.get(row)))
@@ -130,7 +127,7 @@ fn check_quality(letters: &[u8], quality: &[u8]) -> std::result::Result<(), Stri
     }
 }
 
-fn record_fault(record: u64, header: &[u8], message: &str) -> Fault {
+fn fault(record: u64, header: &[u8], message: &str) -> Fault {
     let id = String::from_utf8_lossy(crate::pairs::header_id(header));
     let short_id: String = id.chars().take(60).collect();
     Fault {

@@ -54,7 +54,7 @@ impl FastaParser {
         let letters = line.strip_suffix(b"\r").unwrap_or(line);
         let is_valid = !matches!(letters.first(), None | Some(b';' | b'#'))
             && self.cursor.length + as_u64(size) <= self.max_record
-            && ByteClass::Letter.contains_all(letters);
+            && ByteClass::Letter.has_all(letters);
         if !is_valid {
             return None;
         }

@@ -131,8 +131,8 @@ fn read_after_header<'a, const END: usize>(
         && is_line_end::<END>(rest, size)
         && rest.get(size + END) == Some(&b'+')
         && !matches!(letters.first(), None | Some(b'+' | b'@'))
-        && ByteClass::Letter.contains_all(letters)
-        && quality.contains_all(qualities);
+        && ByteClass::Letter.has_all(letters)
+        && quality.has_all(qualities);
     if !is_valid {
         return None;
     }

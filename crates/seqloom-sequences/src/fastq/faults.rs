@@ -17,21 +17,18 @@ impl FastqParser {
                     "expected a quality from '{lowest_quality}' to '~', found {}",
                     describe_byte(byte)
                 );
-                self.cursor
-                    .record_fault(FaultKind::Quality, position, message)
+                self.cursor.fault(FaultKind::Quality, position, message)
             }
             (InvalidBytes::Byte(position, byte), _) => {
                 let message = format!("expected a residue, found {}", describe_byte(byte));
-                self.cursor
-                    .record_fault(FaultKind::Letter, position, message)
+                self.cursor.fault(FaultKind::Letter, position, message)
             }
             (InvalidBytes::Excess(position), FastqState::Quality) => {
                 let message = format!(
                     "expected {} qualities, one for each residue, found more",
                     self.cursor.length
                 );
-                self.cursor
-                    .record_fault(FaultKind::Length, position, message)
+                self.cursor.fault(FaultKind::Length, position, message)
             }
             (InvalidBytes::Excess(position), _) => {
                 self.cursor.long_record_fault(position, self.max_record)
@@ -52,9 +49,7 @@ impl FastqParser {
         Fault {
             record: Some(self.cursor.begun),
             id: None,
-            ..self
-                .cursor
-                .record_fault(FaultKind::Header, position, message)
+            ..self.cursor.fault(FaultKind::Header, position, message)
         }
     }
 
@@ -64,7 +59,7 @@ impl FastqParser {
             cause: Some(FaultCause::MissingSequenceLine),
             ..self
                 .cursor
-                .record_fault(FaultKind::Letter, self.cursor.position, message)
+                .fault(FaultKind::Letter, self.cursor.position, message)
         }
     }
 
@@ -81,13 +76,13 @@ impl FastqParser {
             _ => (FaultKind::Letter, "residues"),
         };
         let message = format!("expected {expected}, found an empty line inside a record");
-        self.cursor.record_fault(kind, self.empty_lines.0, message)
+        self.cursor.fault(kind, self.empty_lines.0, message)
     }
 
     pub(super) fn missing_plus_line(&self) -> Fault {
         let message = "expected residues or '+', found '@': the previous record is incomplete";
         self.cursor
-            .record_fault(FaultKind::Cut, self.cursor.position, message)
+            .fault(FaultKind::Cut, self.cursor.position, message)
     }
 
     pub(super) fn truncated_record(&self) -> Fault {
@@ -102,6 +97,6 @@ impl FastqParser {
             _ => format!("the text ends inside a record: expected '+' after {letters} residues"),
         };
         self.cursor
-            .record_fault(FaultKind::Cut, self.cursor.position, message)
+            .fault(FaultKind::Cut, self.cursor.position, message)
     }
 }

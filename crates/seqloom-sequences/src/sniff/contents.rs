@@ -168,20 +168,17 @@ static GENBANK: Content = Content::new(
     ],
 );
 
-const TWICE_COMPRESSED: &str = "compressed twice?";
+const RECOMPRESSED: &str = "compressed twice?";
 const UTF8_ADVICE: [&str; 3] = ["save it as UTF-8"; 3];
 /// The first bytes of other file formats.
 static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
-    (
-        b"\x1F\x8B",
-        Content::new("gzip data", [TWICE_COMPRESSED; 3]),
-    ),
+    (b"\x1F\x8B", Content::new("gzip data", [RECOMPRESSED; 3])),
     (
         b"\xFD7zXZ\0",
         Content::new(
             "xz data",
             [
-                TWICE_COMPRESSED,
+                RECOMPRESSED,
                 "unpack it first (xz -d)",
                 "unpack it first (xz -d)",
             ],
@@ -192,7 +189,7 @@ static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
         Content::new(
             "zstd data",
             [
-                TWICE_COMPRESSED,
+                RECOMPRESSED,
                 "unpack it first (zstd -d)",
                 "unpack it first (zstd -d)",
             ],
@@ -203,7 +200,7 @@ static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
         Content::new(
             "bzip2 data",
             [
-                TWICE_COMPRESSED,
+                RECOMPRESSED,
                 "unpack it first (bzip2 -d)",
                 "unpack it first (bzip2 -d)",
             ],

@@ -31,13 +31,13 @@ const EOF_BLOCK: [u8; 28] = [
 /// A compressor that splits text into blocks.
 pub(super) struct BgzipWriter {
     target: WriteTarget,
-    workers: Workers<CompressJob>,
+    workers: Workers<PackJob>,
     workspace: BlockEncoder,
     level: Level,
     /// The maximum number of jobs in progress, enough to keep all threads busy.
     max_pending: usize,
-    job: CompressJob,
-    spare: Vec<CompressJob>,
+    job: PackJob,
+    spare: Vec<PackJob>,
     /// The offset of each block in the compressed file, and in the text.
     blocks: Vec<(u64, u64)>,
     at: (u64, u64),
@@ -46,7 +46,7 @@ pub(super) struct BgzipWriter {
 impl BgzipWriter {
     pub(super) fn new(target: WriteTarget, level: Level, threads: usize) -> Self {
         let helpers = threads.saturating_sub(1);
-        let job = CompressJob::new(level);
+        let job = PackJob::new(level);
         Self {
             target,
             workers: Workers::start("seqloom-blocks", helpers),
@@ -86,10 +86,7 @@ impl BgzipWriter {
 
     /// Submits the current compression job, and begins the next one.
     fn submit_job(&mut self) -> io::Result<()> {
-        let next = self
-            .spare
-            .pop()
-            .unwrap_or_else(|| CompressJob::new(self.level));
+        let next = self.spare.pop().unwrap_or_else(|| PackJob::new(self.level));
         self.workers.push(std::mem::replace(&mut self.job, next));
         while self.workers.pending() >= self.max_pending {
             self.write_next_job()?;
@@ -117,7 +114,7 @@ impl BgzipWriter {
 }
 
 /// Consecutive blocks that one thread compresses.
-struct CompressJob {
+struct PackJob {
     level: Level,
     text: Vec<u8>,
     packed: Vec<u8>,
@@ -133,7 +130,7 @@ struct BlockEncoder {
     buffer: Vec<u8>,
 }
 
-impl CompressJob {
+impl PackJob {
     fn new(level: Level) -> Self {
         Self {
             level,
@@ -152,7 +149,7 @@ impl CompressJob {
     }
 }
 
-impl Job for CompressJob {
+impl Job for PackJob {
     type Workspace = BlockEncoder;
 
     fn workspace(&self) -> BlockEncoder {
@@ -166,7 +163,7 @@ impl Job for CompressJob {
     fn run(&mut self, workspace: &mut BlockEncoder) {
         self.is_done = self.text.chunks(BLOCK_TEXT_BYTES).all(|text| {
             let before = self.packed.len();
-            let is_packed = workspace.compress_block(text, &mut self.packed);
+            let is_packed = workspace.pack_block(text, &mut self.packed);
             self.sizes.push((self.packed.len() - before, text.len()));
             is_packed
         });
@@ -180,19 +177,14 @@ impl Job for CompressJob {
 impl BlockEncoder {
     /// Appends a block of compressed text or, if the compressed block is too large, of
     /// uncompressed text. Returns true if a block was appended.
-    fn compress_block(&mut self, text: &[u8], packed: &mut Vec<u8>) -> bool {
-        compress_blocks(&mut self.compressing, text, &mut self.buffer, packed)
-            || compress_blocks(&mut self.storing, text, &mut self.buffer, packed)
+    fn pack_block(&mut self, text: &[u8], packed: &mut Vec<u8>) -> bool {
+        pack_block(&mut self.compressing, text, &mut self.buffer, packed)
+            || pack_block(&mut self.storing, text, &mut self.buffer, packed)
     }
 }
 
 /// Appends a block. Returns false if the block would be too large.
-fn compress_blocks(
-    encoder: &mut Encoder,
-    text: &[u8],
-    buffer: &mut [u8],
-    packed: &mut Vec<u8>,
-) -> bool {
+fn pack_block(encoder: &mut Encoder, text: &[u8], buffer: &mut [u8], packed: &mut Vec<u8>) -> bool {
     let progress = encoder.compress(text, buffer, Flush::Finish);
     let is_whole = progress.done;
     let Some(body) = progress.output.get(GZIP_HEADER..).filter(|_| is_whole) else {
