@@ -164,7 +164,7 @@ def test_only_the_training_set_of_a_split_is_augmented(many):
     assert all(valid.augment is None and train.augment for train, valid in folds(data, 3))
 
 
-def test_the_error_for_an_invalid_augmented_character_mentions_it(fasta):
+def test_errors_for_invalid_augmented_characters_mention_augmentation(fasta):
     def add_invalid(sequence, key):
         return sequence[:1] + b"J"
 

@@ -230,8 +230,8 @@ def test_one_long_allele_does_not_increase_the_memory_of_all_rows():
 PEAK_MEMORY_SCRIPT = """
 import sys
 from pathlib import Path
-from seqloom.io.plink._tables import COLUMNS, read_columns
-found = read_columns(Path(sys.argv[1]), "bim", COLUMNS["bim"])
+from seqloom.io.plink._tables import FAM_BIM_COLUMNS, read_columns
+found = read_columns(Path(sys.argv[1]), "bim", FAM_BIM_COLUMNS["bim"])
 assert len(found["allele_1"][150_000]) == 2000
 print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 """
