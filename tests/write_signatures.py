@@ -29,7 +29,7 @@ FILE_HEADER = """\
 use super::signature::{OperationKind as Kind, Signature};
 
 #[rustfmt::skip]
-pub(crate) const TABLE: &[Signature] = &[
+pub(crate) const SIGNATURES: &[Signature] = &[
 """
 
 

@@ -28,7 +28,7 @@ pub fn run(zip: Vec<u8>) {
     let Ok(export) = Export::from_zip(zip) else {
         return;
     };
-    let _ = export.facts();
+    let _ = export.summary();
     let inputs = export.graph().inputs().to_vec();
     let limits = Limits {
         memory_bytes: MODEL_MEMORY_BYTES,

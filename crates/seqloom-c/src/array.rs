@@ -140,7 +140,7 @@ impl SeqloomArrays {
 }
 
 fn array_view(name: &CString, array: &Array) -> SeqloomArray {
-    let (dtype, data) = match array.values.data() {
+    let (dtype, data) = match array.values.elements() {
         Elements::Bool(numbers) => (SEQLOOM_BOOL, numbers.as_ptr().cast()),
         Elements::U8(numbers) => (SEQLOOM_UINT8, numbers.as_ptr().cast()),
         Elements::I32(numbers) => (SEQLOOM_INT32, numbers.as_ptr().cast()),

@@ -28,7 +28,7 @@ pub enum Values {
 
 impl Values {
     /// Borrows the elements.
-    pub fn data(&self) -> Elements<'_> {
+    pub fn elements(&self) -> Elements<'_> {
         match self {
             Self::F32(numbers) => Elements::F32(numbers),
             Self::F64(numbers) => Elements::F64(numbers),

@@ -38,7 +38,7 @@ impl Export {
     /// Returns an error if a file is missing, unlisted, invalid, of a newer version, or
     /// does not match its hash.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::open_within(path, Limits::default())
+        Self::open_with_limits(path, Limits::default())
     }
 
     /// Does the same as [`open`](Self::open), and rejects files that are larger than
@@ -48,8 +48,8 @@ impl Export {
     ///
     /// Returns an error in the same cases as [`open`](Self::open), and if a file is too
     /// large.
-    pub fn open_within(path: &Path, limits: Limits) -> Result<Self> {
-        Self::read(&ExportFiles::open(path, limits)?)
+    pub fn open_with_limits(path: &Path, limits: Limits) -> Result<Self> {
+        Self::read_files(&ExportFiles::open(path, limits)?)
     }
 
     /// Opens a zip without compression from its bytes.
@@ -58,34 +58,34 @@ impl Export {
     ///
     /// Returns an error in the same cases as [`open`](Self::open).
     pub fn from_zip(zip: Vec<u8>) -> Result<Self> {
-        Self::read(&ExportFiles::from_zip(zip)?)
+        Self::read_files(&ExportFiles::from_zip(zip)?)
     }
 
-    fn read(source: &ExportFiles) -> Result<Self> {
+    fn read_files(source: &ExportFiles) -> Result<Self> {
         let manifest = Manifest::read(source)?;
-        let weights = manifest.required(source, WEIGHTS_FILE)?;
-        let weights = Tensors::new(weights).map_err(|error| source.fault(WEIGHTS_FILE, error))?;
+        let weights = manifest.read_required(source, WEIGHTS_FILE)?;
+        let weights = Tensors::new(weights).map_err(|error| source.error(WEIGHTS_FILE, error))?;
         let read = |text: &[u8], name: &str| {
-            Graph::parse(text, &weights).map_err(|error| source.fault(name, error))
+            Graph::parse(text, &weights).map_err(|error| source.error(name, error))
         };
-        let graph = read(&manifest.required(source, GRAPH_FILE)?, GRAPH_FILE)?;
-        let unpadded = manifest.file(source, UNPADDED_GRAPH_FILE)?;
+        let graph = read(&manifest.read_required(source, GRAPH_FILE)?, GRAPH_FILE)?;
+        let unpadded = manifest.read_file(source, UNPADDED_GRAPH_FILE)?;
         let unpadded = unpadded
             .map(|text| read(&text, UNPADDED_GRAPH_FILE))
             .transpose()?;
-        let encoder = manifest.file(source, ENCODER_FILE)?;
+        let encoder = manifest.read_file(source, ENCODER_FILE)?;
         let encoder = encoder
             .map(|text| serde_json::from_slice(&text))
             .transpose();
-        let arrays = manifest.file(source, ENCODER_ARRAYS_FILE)?;
+        let arrays = manifest.read_file(source, ENCODER_ARRAYS_FILE)?;
         let arrays = arrays.map(Tensors::new).transpose();
         Ok(Self {
             manifest,
             graph,
             unpadded,
             weights,
-            encoder: encoder.map_err(|error| source.fault(ENCODER_FILE, error.to_string()))?,
-            encoder_arrays: arrays.map_err(|error| source.fault(ENCODER_ARRAYS_FILE, error))?,
+            encoder: encoder.map_err(|error| source.error(ENCODER_FILE, error.to_string()))?,
+            encoder_arrays: arrays.map_err(|error| source.error(ENCODER_ARRAYS_FILE, error))?,
         })
     }
 
@@ -107,7 +107,7 @@ impl Export {
 
     /// Returns a summary: the main entries of the manifest, the types and shapes of
     /// inputs and outputs, and the sizes of the model.
-    pub fn facts(&self) -> Value {
+    pub fn summary(&self) -> Value {
         let shape = |dims: &[Dim]| -> Vec<Value> { dims.iter().map(Dim::to_json).collect() };
         let input = |input: &NamedValue| {
             json!({

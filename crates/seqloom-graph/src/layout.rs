@@ -13,12 +13,12 @@ impl Layout {
     /// Returns the layout of a contiguous array in C order.
     pub(crate) fn new(shape: &[usize]) -> Self {
         let order: Vec<usize> = (0..shape.len()).collect();
-        Self::ordered(shape, &order)
+        Self::with_order(shape, &order)
     }
 
     /// Returns the layout of an array without gaps; `order` lists its axes in memory order,
     /// fastest last.
-    pub(crate) fn ordered(shape: &[usize], order: &[usize]) -> Self {
+    pub(crate) fn with_order(shape: &[usize], order: &[usize]) -> Self {
         let mut strides = vec![0; shape.len()];
         let mut step = 1_usize;
         for &axis in order.iter().rev() {
@@ -101,7 +101,7 @@ impl Layout {
     }
 
     /// Removes an axis by selecting one index of that axis.
-    pub(crate) fn at(&self, axis: usize, position: usize) -> Self {
+    pub(crate) fn select(&self, axis: usize, position: usize) -> Self {
         let mut made = self.clone();
         made.start += position * made.strides[axis];
         made.shape.remove(axis);
@@ -111,7 +111,7 @@ impl Layout {
 
     /// Selects `count` indices of an axis: `first`, `first + step`, `first + 2 * step` and
     /// so on.
-    pub(crate) fn part(&self, axis: usize, first: usize, count: usize, step: usize) -> Self {
+    pub(crate) fn slice(&self, axis: usize, first: usize, count: usize, step: usize) -> Self {
         let mut made = self.clone();
         if count > 0 {
             made.start += first * made.strides[axis];
@@ -158,7 +158,7 @@ impl Layout {
     }
 
     /// Returns the length and the stride of the last axis.
-    pub(crate) fn row(&self) -> (usize, usize) {
+    pub(crate) fn last_axis(&self) -> (usize, usize) {
         let size = self.shape.last().copied().unwrap_or(1);
         (size, self.strides.last().copied().unwrap_or(1))
     }

@@ -27,7 +27,7 @@ pub use array::{Array, Input, Values};
 pub use export::Export;
 pub use limits::Limits;
 pub use manifest::{
-    BatchLayout, Crop, FORMAT_VERSION, Manifest, Pair, Pool, Task, TaskName, Training,
+    BatchLayout, Crop, FORMAT_VERSION, Manifest, PairMode, PoolMode, Task, TaskName, Training,
 };
 pub use model::Model;
 pub use safetensors;

@@ -33,9 +33,9 @@ pub struct Manifest {
     pub crop: Option<Crop>,
     /// The method that combines the outputs of two mates (paired reads), or `None` for
     /// single records.
-    pub pair: Option<Pair>,
+    pub pair: Option<PairMode>,
     /// The method that pools the token rows of a record in a packed batch.
-    pub pool: Option<Pool>,
+    pub pool: Option<PoolMode>,
     /// The training data; missing in older exports.
     #[serde(default)]
     pub training: Training,
@@ -115,7 +115,7 @@ pub enum Crop {
 /// The method that combines the outputs of two mates (paired reads).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Pair {
+pub enum PairMode {
     /// The sum of the outputs of both mates.
     Sum,
 }
@@ -123,7 +123,7 @@ pub enum Pair {
 /// The method that pools the token rows of a record in a packed batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Pool {
+pub enum PoolMode {
     /// The mean of the rows of all tokens except the first and the last.
     Mean,
     /// The row of the first token.
@@ -144,13 +144,13 @@ impl Manifest {
         if !source.has(MANIFEST_FILE) {
             let message = "no such file; expected an exported model, which `seqloom export RUN --out \
                            FOLDER` writes of a run folder";
-            return Err(source.fault(MANIFEST_FILE, message));
+            return Err(source.error(MANIFEST_FILE, message));
         }
         let bytes = source.read(MANIFEST_FILE)?;
-        let head: FormatHeader = parse(source, &bytes)?;
+        let head: FormatHeader = parse_json(source, &bytes)?;
         if head.format != FORMAT {
             let message = format!("expected the format {FORMAT:?}, found {:?}", head.format);
-            return Err(source.fault(MANIFEST_FILE, message));
+            return Err(source.error(MANIFEST_FILE, message));
         }
         if head.version > FORMAT_VERSION {
             let message = format!(
@@ -158,11 +158,11 @@ impl Manifest {
                  reads: use a newer seqloom-run, or export the model again with an older seqloom",
                 head.version
             );
-            return Err(source.fault(MANIFEST_FILE, message));
+            return Err(source.error(MANIFEST_FILE, message));
         }
-        let manifest: Self = parse(source, &bytes)?;
+        let manifest: Self = parse_json(source, &bytes)?;
         manifest.check_hash(source, bytes)?;
-        manifest.check(source)?;
+        manifest.check_entries(source)?;
         Ok(manifest)
     }
 
@@ -175,20 +175,20 @@ impl Manifest {
         let is_hash = digits.len() == 64 && digits.iter().all(u8::is_ascii_hexdigit);
         let (Some(start), None, true) = (start, again, is_hash) else {
             let message = "checksum: expected 64 hexadecimal digits that occur once in the file";
-            return Err(source.fault(MANIFEST_FILE, message));
+            return Err(source.error(MANIFEST_FILE, message));
         };
         bytes[start..start + 64].fill(b'0');
-        if hash(&bytes) != self.checksum {
+        if sha256_hex(&bytes) != self.checksum {
             let message = "the file has changed: its checksum differs; export the \
                            model again";
-            return Err(source.fault(MANIFEST_FILE, message));
+            return Err(source.error(MANIFEST_FILE, message));
         }
         Ok(())
     }
 
     /// Checks that the entries are consistent.
-    fn check(&self, source: &ExportFiles) -> Result<()> {
-        let bad = |message: String| Err(source.fault(MANIFEST_FILE, message));
+    fn check_entries(&self, source: &ExportFiles) -> Result<()> {
+        let bad = |message: String| Err(source.error(MANIFEST_FILE, message));
         if self.version == 0 || self.format != FORMAT {
             return bad("version: expected a number from 1, found 0".to_owned());
         }
@@ -219,30 +219,30 @@ impl Manifest {
 
     /// Reads a file and checks its hash. Returns `None` if neither the manifest nor the
     /// source lists the file.
-    pub(crate) fn file(&self, source: &ExportFiles, name: &str) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn read_file(&self, source: &ExportFiles, name: &str) -> Result<Option<Vec<u8>>> {
         let Some(wanted) = self.files.get(name) else {
             if source.has(name) {
                 let message =
                     format!("{MANIFEST_FILE} does not list this file: export the model again");
-                return Err(source.fault(name, message));
+                return Err(source.error(name, message));
             }
             return Ok(None);
         };
         let bytes = source.read(name)?;
-        if hash(&bytes) != *wanted {
+        if sha256_hex(&bytes) != *wanted {
             let message = format!(
                 "the file is not as it was written: its hash differs from that in {MANIFEST_FILE}; export \
                  the model again"
             );
-            return Err(source.fault(name, message));
+            return Err(source.error(name, message));
         }
         Ok(Some(bytes))
     }
 
     /// Reads a required file and checks its hash.
-    pub(crate) fn required(&self, source: &ExportFiles, name: &str) -> Result<Vec<u8>> {
-        let found = self.file(source, name)?;
-        found.ok_or_else(|| source.fault(MANIFEST_FILE, format!("files: {name} is not listed")))
+    pub(crate) fn read_required(&self, source: &ExportFiles, name: &str) -> Result<Vec<u8>> {
+        let found = self.read_file(source, name)?;
+        found.ok_or_else(|| source.error(MANIFEST_FILE, format!("files: {name} is not listed")))
     }
 }
 
@@ -256,12 +256,12 @@ fn is_known(name: &str) -> bool {
     name != MANIFEST_FILE && EXPORT_FILES.contains(&name)
 }
 
-fn parse<'a, T: Deserialize<'a>>(source: &ExportFiles, bytes: &'a [u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|error| source.fault(MANIFEST_FILE, error.to_string()))
+fn parse_json<'a, T: Deserialize<'a>>(source: &ExportFiles, bytes: &'a [u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|error| source.error(MANIFEST_FILE, error.to_string()))
 }
 
 /// Returns a SHA-256 in hexadecimal digits.
-pub(crate) fn hash(bytes: &[u8]) -> String {
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     let digest = Sha256::digest(bytes);
     let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     digits

@@ -58,7 +58,7 @@ pub(crate) struct Read<'a> {
 impl<'a> Read<'a> {
     /// Returns all elements of the memory, including gaps between elements of the array.
     pub(crate) fn memory<T: Pod>(&self) -> Outcome<&'a [T]> {
-        cast(self.bytes)
+        cast_bytes(self.bytes)
     }
 
     /// Returns the memory from the first element of the array.
@@ -97,7 +97,7 @@ impl<'r, 'a> ReadIter<'r, 'a> {
     }
 
     /// Returns the elements of the next array, or `None` if the array is missing.
-    pub(crate) fn take_if<T: Pod>(&mut self, exists: bool) -> Outcome<Option<&'a [T]>> {
+    pub(crate) fn take_optional<T: Pod>(&mut self, exists: bool) -> Outcome<Option<&'a [T]>> {
         exists.then(|| self.take()).transpose()
     }
 }
@@ -115,7 +115,7 @@ impl Write<'_> {
     }
 }
 
-fn cast<T: Pod>(bytes: &[u8]) -> Outcome<&[T]> {
+fn cast_bytes<T: Pod>(bytes: &[u8]) -> Outcome<&[T]> {
     bytemuck::try_cast_slice(bytes).map_err(|error| error.to_string())
 }
 

@@ -81,12 +81,12 @@ impl Model {
     /// Returns an error if inputs are missing, unknown or of a wrong type or shape.
     /// Also returns an error if an operation fails or the memory limit is exceeded.
     pub fn run(&self, inputs: &[Input<'_>], threads: usize) -> Result<Vec<Array>> {
-        self.run_with(inputs, threads, false)
+        self.run_with_poison(inputs, threads, false)
     }
 
     /// Does the same as [`run`](Self::run). If `is_poisoned`, unused memory is filled with
     /// NaN to detect reads of unused memory in tests.
-    pub(crate) fn run_with(
+    pub(crate) fn run_with_poison(
         &self,
         inputs: &[Input<'_>],
         threads: usize,
@@ -107,7 +107,7 @@ impl Model {
         let mut found = Err(Error::argument("nothing was computed"));
         let done = pool::run_on_threads(wanted, || {
             run_in_pool(is_joined, &mut || {
-                found = by.compute(planned, slices.as_ref(), &inputs);
+                found = by.compute_outputs(planned, slices.as_ref(), &inputs);
             });
             Ok(())
         });
@@ -125,7 +125,7 @@ pub(crate) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    fn compute(
+    fn compute_outputs(
         self,
         planned: &PlannedGraph,
         slices: Option<&Slices>,
@@ -136,7 +136,7 @@ impl Runner<'_> {
         {
             return Ok(found);
         }
-        self.run(planned, inputs, |plan, sources, arena| {
+        self.run_graph(planned, inputs, |plan, sources, arena| {
             collect_outputs(&planned.graph, plan, sources, arena)
         })
     }
@@ -148,18 +148,18 @@ impl Runner<'_> {
 
     /// Returns the number of bytes of memory that may be used in addition to the
     /// weights.
-    pub(crate) fn limit(self) -> usize {
+    pub(crate) fn memory_limit(self) -> usize {
         let weights = self.model.weights.bytes().len();
         self.model.limits.memory_bytes.saturating_sub(weights)
     }
 
     /// Returns the plan of a graph for the shapes of these inputs.
     pub(crate) fn plan(self, planned: &PlannedGraph, inputs: &[Input<'_>]) -> Result<Arc<Plan>> {
-        planned.plan(inputs, self.model.weights.bytes(), self.limit())
+        planned.plan(inputs, self.model.weights.bytes(), self.memory_limit())
     }
 
     /// Runs a graph and passes the outputs of its plan to `take`.
-    pub(crate) fn run<R>(
+    pub(crate) fn run_graph<R>(
         self,
         planned: &PlannedGraph,
         inputs: &[Input<'_>],
@@ -179,7 +179,7 @@ impl Runner<'_> {
         };
         let done = plan.run(&sources, arena.bytes_mut(), self.threads, self.is_poisoned);
         let found = done
-            .map_err(|(operation, message)| planned.fault(operation, &message))
+            .map_err(|(operation, message)| planned.operation_error(operation, &message))
             .and_then(|()| take(&plan, &sources, arena.bytes()));
         lock_data(&self.model.spare).push(arena);
         found
@@ -196,7 +196,7 @@ pub(crate) fn collect_outputs(
     let names = graph.outputs.iter().map(|(name, _)| name);
     let each = names.zip(&plan.outputs);
     each.map(|(name, operand)| {
-        let bytes = sources.find(operand, arena);
+        let bytes = sources.memory(operand, arena);
         let values = bytes.and_then(|bytes| output_values(operand, bytes));
         let values = values.ok_or_else(|| internal_error(format!("{name} has no place")))?;
         let (name, shape) = (name.clone(), operand.layout.shape.clone());
@@ -227,7 +227,7 @@ fn internal_error(message: String) -> Error {
 fn copy_weights(tensors: &Tensors, limits: Limits) -> Outcome<(Memory, HashMap<String, usize>)> {
     let mut starts = HashMap::new();
     let mut size = 0;
-    for (name, bytes) in tensors.all() {
+    for (name, bytes) in tensors.entries() {
         starts.insert(name.to_owned(), size);
         size += bytes.len().next_multiple_of(ALIGNMENT);
     }
@@ -240,7 +240,7 @@ fn copy_weights(tensors: &Tensors, limits: Limits) -> Outcome<(Memory, HashMap<S
     }
     let mut memory = Memory::default();
     memory.resize(size)?;
-    for (name, bytes) in tensors.all() {
+    for (name, bytes) in tensors.entries() {
         let start = starts.get(name).copied().unwrap_or(0);
         memory.bytes_mut()[start..start + bytes.len()].copy_from_slice(bytes);
     }

@@ -82,7 +82,7 @@ impl PlannedGraph {
         if let Some(plan) = lock_data(&self.plans).get(&key) {
             return Ok(Arc::clone(plan));
         }
-        let plan = Arc::new(self.make(&key, weights, limit)?);
+        let plan = Arc::new(self.make_plan(&key, weights, limit)?);
         let mut plans = lock_data(&self.plans);
         let held = plans.values().map(|plan| plan.kept.bytes().len());
         let held = held.fold(plan.kept.bytes().len(), usize::saturating_add);
@@ -93,7 +93,7 @@ impl PlannedGraph {
         Ok(plan)
     }
 
-    fn make(&self, shapes: &[Vec<usize>], weights: &[u8], limit: usize) -> Result<Plan> {
+    fn make_plan(&self, shapes: &[Vec<usize>], weights: &[u8], limit: usize) -> Result<Plan> {
         let mut builder = Builder::new(limit);
         let mut sizes = SizeBindings::default();
         let mut values: Vec<Option<View>> = vec![None; self.graph.values];
@@ -106,7 +106,7 @@ impl PlannedGraph {
         for (number, role) in self.roles.iter().enumerate() {
             match role {
                 Role::ComputedByReader => {}
-                Role::Computed => self.add(&mut state, number)?,
+                Role::Computed => self.add_operation(&mut state, number)?,
                 Role::ReadsState(source) => self.add_reader(&mut state, number, source)?,
             }
         }
@@ -121,17 +121,17 @@ impl PlannedGraph {
         let plan = outputs.map_err(|message| (None, message));
         let plan = plan.and_then(|outputs| Plan::new(builder, &outputs, weights, limit));
         plan.map_err(|(operation, message)| match operation {
-            Some(operation) => self.fault(operation, &message),
+            Some(operation) => self.operation_error(operation, &message),
             None => Error::full(message),
         })
     }
 
     /// Adds the steps of operation `number` to the plan.
-    fn add(&self, state: &mut PlanState, number: usize) -> Result<()> {
+    fn add_operation(&self, state: &mut PlanState, number: usize) -> Result<()> {
         let operation = &self.graph.operations[number];
         (state.builder.operation, state.builder.group) = (number, operation.group);
         let call = Call::new(operation, &state.values, &state.sizes, &self.uses);
-        let made = ops::apply(&mut state.builder, &call);
+        let made = ops::add_operation(&mut state.builder, &call);
         self.store(state, number, made)
     }
 
@@ -141,7 +141,7 @@ impl PlannedGraph {
             check_outputs(operation, &made, &mut state.sizes)?;
             Ok(made)
         });
-        let made = checked.map_err(|message| self.fault(number, &message))?;
+        let made = checked.map_err(|message| self.operation_error(number, &message))?;
         for (view, declared) in made.into_iter().zip(&operation.outputs) {
             state.values[declared.value] = Some(view);
         }
@@ -162,12 +162,12 @@ impl PlannedGraph {
         };
         let layers: Vec<Call<'_>> = source.layers.iter().map(|&number| call(number)).collect();
         let made = ops::read_states(&mut state.builder, &call(reader), &layers);
-        if let Some(made) = made.map_err(|message| self.fault(reader, &message))? {
+        if let Some(made) = made.map_err(|message| self.operation_error(reader, &message))? {
             return self.store(state, reader, Ok(vec![made]));
         }
         let all = source.layers.iter().chain(&source.join);
         let mut all = all.chain([&reader]);
-        all.try_for_each(|&number| self.add(state, number))
+        all.try_for_each(|&number| self.add_operation(state, number))
     }
 
     /// Adds the inputs and weights to the plan.
@@ -199,7 +199,7 @@ impl PlannedGraph {
     }
 
     /// Returns an error that names the operation.
-    pub(crate) fn fault(&self, operation: usize, message: &str) -> Error {
+    pub(crate) fn operation_error(&self, operation: usize, message: &str) -> Error {
         let place = self
             .graph
             .operations

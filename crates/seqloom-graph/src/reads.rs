@@ -55,7 +55,7 @@ pub(crate) fn find_roles(graph: &Graph, uses: &[usize]) -> Vec<Role> {
     let mut roles = vec![Role::Computed; graph.operations.len()];
     let readers = graph.operations.iter().enumerate();
     for (number, operation) in readers.filter(|(_, it)| reads_one_index(it)) {
-        let Some(source) = finder.source(operation) else {
+        let Some(source) = finder.find_source(operation) else {
             continue;
         };
         for &layer in source.layers.iter().chain(&source.join) {
@@ -82,7 +82,7 @@ pub(crate) fn single_index(operation: &Operation) -> Option<i64> {
     };
     match &parts[..] {
         [first, Argument::Int(place)] if is_full(first) => Some(*place),
-        [first, Argument::Int(place), last] if is_full(first) && is_rest(last) => Some(*place),
+        [first, Argument::Int(place), last] if is_full(first) && keeps_rest(last) => Some(*place),
         _ => None,
     }
 }
@@ -94,7 +94,7 @@ fn is_full(part: &Argument) -> bool {
     bounds.iter().all(|bound| *bound == Argument::Null)
 }
 
-fn is_rest(part: &Argument) -> bool {
+fn keeps_rest(part: &Argument) -> bool {
     is_full(part) || *part == Argument::Ellipsis
 }
 
@@ -105,11 +105,11 @@ struct StateFinder<'a> {
 }
 
 impl StateFinder<'_> {
-    fn source(&self, reader: &Operation) -> Option<StateSource> {
+    fn find_source(&self, reader: &Operation) -> Option<StateSource> {
         let Some(Argument::Value(value)) = reader.argument("x") else {
             return None;
         };
-        if let Some(layer) = self.layer(*value) {
+        if let Some(layer) = self.find_layer(*value) {
             return Some(StateSource {
                 layers: vec![layer],
                 join: None,
@@ -124,7 +124,7 @@ impl StateFinder<'_> {
             return None;
         };
         let layers = parts.iter().map(|part| match part {
-            Argument::Value(value) => self.layer(*value),
+            Argument::Value(value) => self.find_layer(*value),
             _ => None,
         });
         Some(StateSource {
@@ -135,7 +135,7 @@ impl StateFinder<'_> {
 
     /// Returns the recurrent layer that computes a value, if no other operation uses the
     /// outputs of the layer.
-    fn layer(&self, value: usize) -> Option<usize> {
+    fn find_layer(&self, value: usize) -> Option<usize> {
         let number = self.makers[value]?;
         let layer = self.graph.operations.get(number)?;
         let (states, others) = layer.outputs.split_first()?;

@@ -53,11 +53,11 @@ fn in_graph_order(mut some: Vec<Operation>, others: Vec<Operation>) -> Vec<Opera
 /// Returns true if the length of the first axis of an array, and of no other axis, is the
 /// number of records.
 fn is_batch(declared: &ValueInfo) -> bool {
-    let mut axes = declared.shape.iter().map(is_records);
+    let mut axes = declared.shape.iter().map(is_record_count);
     axes.next() == Some(true) && !axes.any(|is_records| is_records)
 }
 
-fn is_records(dim: &Dim) -> bool {
+fn is_record_count(dim: &Dim) -> bool {
     matches!(dim, Dim::Named(name) if name == "batch")
 }
 
@@ -84,27 +84,27 @@ impl<'a> ValueKinds<'a> {
             declared: vec![None; graph.values],
         };
         for input in &graph.inputs {
-            found.set(&input.declared, ValueKind::Record)?;
+            found.set_kind(&input.declared, ValueKind::Record)?;
         }
         for weight in &graph.weights {
-            found.set(&weight.declared, ValueKind::Fixed)?;
+            found.set_kind(&weight.declared, ValueKind::Fixed)?;
         }
         for operation in &graph.operations {
-            let kind = found.kind_of(operation);
+            let kind = found.output_kind(operation);
             for made in &operation.outputs {
-                found.set(made, kind)?;
+                found.set_kind(made, kind)?;
             }
         }
         Some(found)
     }
 
-    fn set(&mut self, declared: &'a ValueInfo, kind: ValueKind) -> Option<()> {
+    fn set_kind(&mut self, declared: &'a ValueInfo, kind: ValueKind) -> Option<()> {
         *self.kinds.get_mut(declared.value)? = kind;
         *self.declared.get_mut(declared.value)? = Some(declared);
         Some(())
     }
 
-    fn kind_of(&self, operation: &Operation) -> ValueKind {
+    fn output_kind(&self, operation: &Operation) -> ValueKind {
         let values = operation.values();
         let mut kinds = values.iter().map(|&value| self.kinds[value]);
         let is_shaped = operation.name() == "reshape";
@@ -180,7 +180,7 @@ fn boundary_values(first: &[Operation], rest: &[Operation], graph: &Graph) -> Ve
 /// Returns true if an argument depends on the number of records.
 fn counts_records(argument: &Argument) -> bool {
     match argument {
-        Argument::Size(size) => size.factors.iter().any(is_records),
+        Argument::Size(size) => size.factors.iter().any(is_record_count),
         Argument::Slice(parts) => parts.iter().any(counts_records),
         Argument::List(parts) => parts.iter().any(counts_records),
         _ => false,

@@ -39,7 +39,7 @@ impl Slices {
             return Ok(None);
         };
         let mut intermediates = self.intermediates(by, inputs, count)?;
-        self.fill(by, inputs, some, &mut intermediates)?;
+        self.run_slices(by, inputs, some, &mut intermediates)?;
         let found = intermediates
             .iter()
             .map(Intermediate::input)
@@ -47,7 +47,7 @@ impl Slices {
         let found = found.ok_or_else(|| Error::argument("an array of records has gaps"))?;
         let all: Vec<Input<'_>> = inputs.iter().copied().chain(found).collect();
         let graph = &self.rest.graph;
-        by.run(&self.rest, &all, |plan, sources, arena| {
+        by.run_graph(&self.rest, &all, |plan, sources, arena| {
             collect_outputs(graph, plan, sources, arena)
         })
         .map(Some)
@@ -60,7 +60,7 @@ impl Slices {
     fn slice_size(&self, by: Runner<'_>, inputs: &[Input<'_>], count: usize) -> Option<usize> {
         let few = count.min(TRIAL_RECORDS);
         let shapes = input_shapes(inputs, few);
-        let plan = by.plan(&self.records, &part(inputs, &shapes, 0)).ok()?;
+        let plan = by.plan(&self.records, &slice(inputs, &shapes, 0)).ok()?;
         let most = SLICE_BYTES / (plan.arena / few.max(1)).max(1);
         let slices = count.div_ceil(most.max(1));
         let slices = slices.next_multiple_of(by.threads.max(1));
@@ -76,16 +76,16 @@ impl Slices {
         count: usize,
     ) -> Result<Vec<Intermediate>> {
         let shapes = input_shapes(inputs, 1);
-        let plan = by.plan(&self.records, &part(inputs, &shapes, 0))?;
+        let plan = by.plan(&self.records, &slice(inputs, &shapes, 0))?;
         let names = self.records.graph.outputs.iter();
-        let mut left = by.limit();
+        let mut left = by.memory_limit();
         let each = names.zip(&plan.outputs).map(|((name, _), output)| {
             let row = output.layout.count() * output.dtype.size();
             let size = row.checked_mul(count).filter(|&size| size <= left);
             left -= size.unwrap_or(0);
             let mut memory = Memory::default();
             let resized = size.ok_or_else(|| {
-                let limit = by.limit();
+                let limit = by.memory_limit();
                 format!(
                     "{count} records need more memory than the {limit} bytes that may be used: give \
                      a larger limit (--memory), or export the model with a smaller batch_size"
@@ -108,7 +108,7 @@ impl Slices {
     }
 
     /// Runs the first half of the graph on all records, slice by slice.
-    fn fill(
+    fn run_slices(
         &self,
         by: Runner<'_>,
         inputs: &[Input<'_>],
@@ -129,12 +129,12 @@ impl Slices {
         let failed = Mutex::new(None);
         run_tasks(slices, by.threads, |(first, outs)| {
             let shapes = input_shapes(inputs, some.min(count - first));
-            let inputs = part(inputs, &shapes, first);
-            let done = by
-                .single_threaded()
-                .run(&self.records, &inputs, |plan, sources, arena| {
-                    copy_outputs(plan, sources, arena, outs)
-                });
+            let inputs = slice(inputs, &shapes, first);
+            let done =
+                by.single_threaded()
+                    .run_graph(&self.records, &inputs, |plan, sources, arena| {
+                        copy_outputs(plan, sources, arena, outs)
+                    });
             if let Err(error) = done {
                 lock_data(&failed).get_or_insert(error);
             }
@@ -189,7 +189,7 @@ fn input_shapes(inputs: &[Input<'_>], count: usize) -> Vec<Vec<usize>> {
 }
 
 /// Returns `count` records of each input, starting with record `first`.
-fn part<'a>(inputs: &[Input<'a>], shapes: &'a [Vec<usize>], first: usize) -> Vec<Input<'a>> {
+fn slice<'a>(inputs: &[Input<'a>], shapes: &'a [Vec<usize>], first: usize) -> Vec<Input<'a>> {
     let each = inputs.iter().zip(shapes).filter_map(|(input, shape)| {
         let mut sizes = shape.iter().skip(1);
         let row = sizes.try_fold(1_usize, |all, &size| all.checked_mul(size))?;
@@ -214,7 +214,7 @@ fn copy_outputs(
 ) -> Result<()> {
     for (operand, out) in plan.outputs.iter().zip(outs) {
         let start = operand.layout.start * operand.dtype.size();
-        let found = sources.find(operand, arena);
+        let found = sources.memory(operand, arena);
         let found = found.and_then(|bytes| bytes.get(start..)?.get(..out.len()));
         out.copy_from_slice(found.ok_or_else(|| Error::argument("an output has no memory"))?);
     }

@@ -37,7 +37,7 @@ impl ExportFiles {
                 Cell::new(limits.memory_bytes),
             ));
         }
-        let zip = read(path, &Cell::new(limits.memory_bytes))?;
+        let zip = read_file(path, &Cell::new(limits.memory_bytes))?;
         if !zip.starts_with(b"PK") {
             let message = "expected an exported model, a folder or a zip that `seqloom export` wrote; \
                            this file is neither";
@@ -90,16 +90,16 @@ impl ExportFiles {
     /// Reads a file.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>> {
         match self {
-            Self::Folder(folder, left) => read(&folder.join(name), left),
+            Self::Folder(folder, left) => read_file(&folder.join(name), left),
             Self::Memory(files) => {
-                let missing = || self.fault(name, "the zip has no such file");
+                let missing = || self.error(name, "the zip has no such file");
                 files.get(name).cloned().ok_or_else(missing)
             }
         }
     }
 
     /// Returns an error about a file.
-    pub(crate) fn fault(&self, name: &str, message: impl Into<String>) -> Error {
+    pub(crate) fn error(&self, name: &str, message: impl Into<String>) -> Error {
         let path = match self {
             Self::Folder(folder, _) => folder.join(name),
             Self::Memory(_) => PathBuf::from(name),
@@ -110,7 +110,7 @@ impl ExportFiles {
 
 /// Reads a file, and subtracts its size from `left`, the number of bytes that may still
 /// be read.
-fn read(path: &Path, left: &Cell<usize>) -> Result<Vec<u8>> {
+fn read_file(path: &Path, left: &Cell<usize>) -> Result<Vec<u8>> {
     let failed = |error: std::io::Error| Error::io(path, &error);
     let found = std::fs::metadata(path).map_err(failed)?;
     if !found.is_file() {

@@ -60,7 +60,7 @@ impl Tensors {
     }
 
     /// Iterates over all arrays with their names.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &[u8])> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let arrays = self.arrays.iter();
         arrays.map(|(name, tensor)| (name.as_str(), self.memory(tensor)))
     }

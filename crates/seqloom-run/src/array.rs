@@ -29,7 +29,7 @@ impl InputArray {
         Input {
             name: &self.name,
             shape: &self.shape,
-            data: self.values.data(),
+            data: self.values.elements(),
         }
     }
 }

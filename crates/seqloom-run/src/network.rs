@@ -1,14 +1,14 @@
 //! Computes the graph of a model for batches. The result has one row for each record.
 
 use seqloom_core::{Error, Result, error::Fault};
-use seqloom_graph::{Array, BatchLayout, Export, Input, Limits, Manifest, Model, Pool};
+use seqloom_graph::{Array, BatchLayout, Export, Input, Limits, Manifest, Model, PoolMode};
 
 use crate::{feed::FeedBatch, sequences::MASK_INPUT};
 
 /// The graph of a model, and the method by which its outputs are pooled.
 pub(crate) struct Network {
     model: Model,
-    pool: Option<Pool>,
+    pool: Option<PoolMode>,
     threads: usize,
 }
 
@@ -66,7 +66,7 @@ impl Network {
     }
 }
 
-fn pool_of(manifest: &Manifest) -> Result<Option<Pool>> {
+fn pool_of(manifest: &Manifest) -> Result<Option<PoolMode>> {
     match (manifest.layout, manifest.pool) {
         (BatchLayout::Padded, None) => Ok(None),
         (BatchLayout::Packed, Some(pool)) => Ok(Some(pool)),
@@ -78,13 +78,13 @@ fn pool_of(manifest: &Manifest) -> Result<Option<Pool>> {
 }
 
 /// Pools the rows of the tokens of each record. Returns one row for each record.
-fn pool_tokens(pool: Pool, (values, columns): (&[f32], usize), segments: &[i64]) -> Vec<f32> {
+fn pool_tokens(pool: PoolMode, (values, columns): (&[f32], usize), segments: &[i64]) -> Vec<f32> {
     let mut joined = Vec::new();
     for pair in segments.windows(2) {
         let (start, stop) = (size(pair[0]), size(pair[1]));
         match pool {
-            Pool::Cls => joined.extend(row(values, columns, start)),
-            Pool::Mean => {
+            PoolMode::Cls => joined.extend(row(values, columns, start)),
+            PoolMode::Mean => {
                 // The first and the last token of a record are special tokens, so they
                 // are excluded from the mean.
                 let inner = start + 1..stop.saturating_sub(1);
@@ -139,13 +139,13 @@ mod tests {
 
     #[test]
     fn mean_pooling_excludes_both_ends() {
-        let joined = pool_tokens(Pool::Mean, (&VALUES, 2), &[0, 4, 7]);
+        let joined = pool_tokens(PoolMode::Mean, (&VALUES, 2), &[0, 4, 7]);
         assert_eq!(joined, [2.0, 3.0, 5.0, 6.0]);
     }
 
     #[test]
     fn cls_pooling_returns_the_first_row() {
-        let joined = pool_tokens(Pool::Cls, (&VALUES, 2), &[0, 4, 7]);
+        let joined = pool_tokens(PoolMode::Cls, (&VALUES, 2), &[0, 4, 7]);
         assert_eq!(joined, [9.0, 9.0, 7.0, 8.0]);
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use seqloom_compression::input::BufferedInput;
 use seqloom_core::{Error, Result, number::as_u64};
-use seqloom_graph::{Array, Dtype, Export, Input, Limits, Manifest, Pair};
+use seqloom_graph::{Array, Dtype, Export, Input, Limits, Manifest, PairMode};
 use seqloom_sequences::ReaderOptions;
 
 use crate::feed::{Feed, FeedBatch, FeedEvent, run_ahead, run_here};
@@ -419,7 +419,7 @@ impl WindowScores<'_> {
             // The outputs of two mates are added. For single records, the outputs are
             // added to 0, which does not change them.
             for (sum, value) in sums.unwrap_or_default().iter_mut().zip(values) {
-                *sum = if self.predictor.manifest.pair == Some(Pair::Sum) {
+                *sum = if self.predictor.manifest.pair == Some(PairMode::Sum) {
                     *sum + value
                 } else {
                     *value

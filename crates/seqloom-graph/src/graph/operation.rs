@@ -25,7 +25,7 @@ impl Operation {
     }
 
     /// Returns the source line of the call.
-    pub fn line(&self) -> &str {
+    pub fn source_line(&self) -> &str {
         &self.line
     }
 

@@ -23,18 +23,18 @@ impl Graph {
             ));
         }
         let mut reader = GraphReader::default();
-        let inputs = reader.named(json, "inputs")?;
-        let declared = reader.named(json, "weights")?;
+        let inputs = reader.parse(json, "inputs")?;
+        let declared = reader.parse(json, "weights")?;
         declared
             .iter()
             .try_for_each(|weight| check_weight(weight, weights))?;
         let operations = list_entry(json, "operations")?.iter().enumerate();
-        let operations = operations.map(|(number, json)| reader.operation(number, json));
+        let operations = operations.map(|(number, json)| reader.parse_operation(number, json));
         let mut operations = operations.collect::<Result<Vec<_>, _>>()?;
         mark_groups(json, &mut operations)?;
         let outputs = list_entry(json, "outputs")?.iter();
         let outputs: Vec<_> = outputs
-            .map(|json| reader.output(json))
+            .map(|json| reader.parse_output(json))
             .collect::<Result<_, _>>()?;
         if outputs.is_empty() || !are_distinct(outputs.iter().map(|(name, _)| name)) {
             return Err("outputs: expected at least one, each with a different name".to_owned());
@@ -57,12 +57,12 @@ struct GraphReader {
 
 impl GraphReader {
     /// Parses the inputs or the weights.
-    fn named(&mut self, json: &Map<String, Value>, key: &str) -> Result<Vec<NamedValue>, String> {
+    fn parse(&mut self, json: &Map<String, Value>, key: &str) -> Result<Vec<NamedValue>, String> {
         let mut found = Vec::new();
         for (number, json) in list_entry(json, key)?.iter().enumerate() {
             let place = format!("{key}: {number}");
             let name = string(json, "name").ok_or_else(|| format!("{place}: expected a name"))?;
-            let declared = self.declare(json);
+            let declared = self.define_value(json);
             let declared = declared.map_err(|message| format!("{place}, {name}: {message}"))?;
             found.push(NamedValue { name, declared });
         }
@@ -74,7 +74,7 @@ impl GraphReader {
     }
 
     /// Parses a value with its type and shape, and defines it.
-    fn declare(&mut self, json: &Value) -> Result<ValueInfo, String> {
+    fn define_value(&mut self, json: &Value) -> Result<ValueInfo, String> {
         let number = json.get("value").and_then(Value::as_u64);
         let number = number.ok_or("value: expected a number from 0")?;
         let dtype = string(json, "dtype").unwrap_or_default();
@@ -102,16 +102,16 @@ impl GraphReader {
         })
     }
 
-    fn operation(&mut self, number: usize, json: &Value) -> Result<Operation, String> {
+    fn parse_operation(&mut self, number: usize, json: &Value) -> Result<Operation, String> {
         let name = string(json, "name").ok_or_else(|| format!("operation {number} has no name"))?;
         let line = string(json, "line").unwrap_or_default();
         let here = |message: String| format!("{}: {message}", location(number, &name, &line));
-        let signature = signature::find(&name).ok_or_else(|| {
+        let signature = signature::find_signature(&name).ok_or_else(|| {
             let message = "this version of seqloom-run does not support the operation; use a newer \
                            one, or another operation";
             here(message.to_owned())
         })?;
-        let arguments = self.arguments(signature, json).map_err(here)?;
+        let arguments = self.parse_arguments(signature, json).map_err(here)?;
         let outputs = self.parse_outputs(signature, json).map_err(here)?;
         Ok(Operation {
             number,
@@ -125,7 +125,7 @@ impl GraphReader {
 
     /// Parses the arguments in the order of the signature: positional ones, then named
     /// ones.
-    fn arguments(
+    fn parse_arguments(
         &self,
         signature: Signature,
         json: &Value,
@@ -139,7 +139,7 @@ impl GraphReader {
         }
         let mut found: Vec<Option<Argument>> = Vec::with_capacity(names.len());
         for (json, name) in args.iter().zip(names) {
-            found.push(Some(self.argument(name, json)?));
+            found.push(Some(self.parse_argument(name, json)?));
         }
         found.resize(names.len(), None);
         let empty = Map::new();
@@ -150,7 +150,7 @@ impl GraphReader {
             let slot = slot.ok_or_else(|| {
                 format!("{name}: this version of seqloom-run does not support the option")
             })?;
-            if slot.replace(self.argument(name, json)?).is_some() {
+            if slot.replace(self.parse_argument(name, json)?).is_some() {
                 return Err(format!("{name} is given twice"));
             }
         }
@@ -161,13 +161,13 @@ impl GraphReader {
         }
     }
 
-    fn argument(&self, name: &str, json: &Value) -> Result<Argument, String> {
-        let found = Argument::parse(json, &|number| self.find(number));
+    fn parse_argument(&self, name: &str, json: &Value) -> Result<Argument, String> {
+        let found = Argument::parse(json, &|number| self.find_value(number));
         found.map_err(|message| format!("{name}: {message}"))
     }
 
     /// Returns the index of a value, or an error if no earlier operation defines the value.
-    fn find(&self, number: u64) -> Result<usize, String> {
+    fn find_value(&self, number: u64) -> Result<usize, String> {
         let message = || format!("value {number} is used before it is defined");
         self.known.get(&number).copied().ok_or_else(message)
     }
@@ -187,17 +187,17 @@ impl GraphReader {
         outputs
             .iter()
             .map(|json| {
-                self.declare(json)
+                self.define_value(json)
                     .map_err(|message| format!("outputs: {message}"))
             })
             .collect()
     }
 
-    fn output(&self, json: &Value) -> Result<(String, usize), String> {
+    fn parse_output(&self, json: &Value) -> Result<(String, usize), String> {
         let name = string(json, "name").ok_or("outputs: expected a name")?;
         let number = json.get("value").and_then(Value::as_u64);
         let number = number.ok_or_else(|| format!("outputs: {name}: expected a value"))?;
-        let value = self.find(number);
+        let value = self.find_value(number);
         let value = value.map_err(|message| format!("outputs: {name}: {message}"))?;
         Ok((name, value))
     }

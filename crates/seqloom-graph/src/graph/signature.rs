@@ -3,7 +3,7 @@
 //! Operations are looked up by name; a test checks that every operation in the table is
 //! implemented.
 
-use super::table::TABLE;
+use super::table::SIGNATURES;
 
 /// The signature of an operation: its parameters and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,6 @@ pub(crate) enum OperationKind {
 }
 
 /// Finds a signature by name.
-pub(crate) fn find(name: &str) -> Option<Signature> {
-    TABLE.iter().find(|known| known.name == name).copied()
+pub(crate) fn find_signature(name: &str) -> Option<Signature> {
+    SIGNATURES.iter().find(|known| known.name == name).copied()
 }

@@ -72,7 +72,7 @@ impl SizeBindings {
     }
 
     /// Computes a size from the values of named sizes.
-    pub(crate) fn value(&self, size: &Size) -> Result<i64, String> {
+    pub(crate) fn evaluate(&self, size: &Size) -> Result<i64, String> {
         let mut product: i128 = 1;
         for factor in &size.factors {
             let number = match factor {
@@ -118,8 +118,8 @@ mod tests {
             over: 2,
             plus: 1,
         };
-        assert_eq!(sizes.value(&size), Ok(-10));
-        assert_eq!(sizes.value(&Size { shift: 1, ..size }), Ok(-9));
+        assert_eq!(sizes.evaluate(&size), Ok(-10));
+        assert_eq!(sizes.evaluate(&Size { shift: 1, ..size }), Ok(-9));
     }
 
     #[test]
@@ -143,6 +143,6 @@ mod tests {
             over: 1,
             plus: 0,
         };
-        assert!(SizeBindings::default().value(&size).is_err());
+        assert!(SizeBindings::default().evaluate(&size).is_err());
     }
 }

@@ -6,7 +6,7 @@
 use super::signature::{OperationKind as Kind, Signature};
 
 #[rustfmt::skip]
-pub(crate) const TABLE: &[Signature] = &[
+pub(crate) const SIGNATURES: &[Signature] = &[
     Signature { name: "asarray", results: 1, kind: Kind::Other, needed: 1, arguments: &["x", "dtype", "copy"] },
     Signature { name: "empty", results: 1, kind: Kind::Other, needed: 1, arguments: &["shape", "dtype"] },
     Signature { name: "zeros", results: 1, kind: Kind::Other, needed: 1, arguments: &["shape", "dtype"] },

@@ -7,7 +7,7 @@ use super::call::{Call, checked_axis};
 use super::elementwise::{Operands, add_function, float_type};
 use super::fused::Operand;
 use super::reduce::{keep_axes, min_max, sum};
-use super::shapes::{with_last, with_last_at};
+use super::shapes::{move_axis_last, move_last_axis};
 use super::walk::Reduce;
 use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, Write, by_float};
@@ -19,7 +19,7 @@ pub(crate) fn softmax(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let rank = x.rank().max(1);
     let axis = checked_axis(call.int("axis")?.unwrap_or(-1), rank)?;
     let is_last = axis + 1 == rank;
-    let rows = if is_last { x } else { with_last(&x, axis) };
+    let rows = if is_last { x } else { move_axis_last(&x, axis) };
     let rows = b.contiguous(&rows)?;
     let width = rows.shape().last().copied().unwrap_or(1);
     let (dtype, count) = (rows.dtype, rows.layout.count());
@@ -38,11 +38,11 @@ pub(crate) fn softmax(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             })
         },
     );
-    b.step(vec![rows], &[&made], kernel)?;
+    b.add_step(vec![rows], &[&made], kernel)?;
     Ok(if is_last {
         made
     } else {
-        with_last_at(&made, axis)
+        move_last_axis(&made, axis)
     })
 }
 
@@ -50,12 +50,12 @@ pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let x = b.cast(&x, float_type(x.dtype))?;
     let axes = call.axes("axis", x.rank())?;
-    let is_one = matches!(call.get("axis")?, Some(super::call::Resolved::Int(_)));
+    let is_one = matches!(call.get("axis")?, Some(super::call::ArgValue::Int(_)));
     let keeps = call.flag("keepdims")?;
     if !is_one || x.layout.count() == 0 {
         return stepwise_logsumexp(b, &x, &axes, keeps);
     }
-    let rows = with_last(&x, axes[0]);
+    let rows = move_axis_last(&x, axes[0]);
     let rows = b.contiguous(&rows)?;
     let outer = &rows.shape()[..rows.rank() - 1];
     let width = rows.shape()[rows.rank() - 1];
@@ -73,7 +73,7 @@ pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             })
         },
     );
-    b.step(vec![rows], &[&made], kernel)?;
+    b.add_step(vec![rows], &[&made], kernel)?;
     Ok(if keeps { keep_axes(&made, &axes) } else { made })
 }
 
@@ -116,7 +116,7 @@ fn stepwise_logsumexp(b: &mut Builder, x: &View, axes: &[usize], keeps: bool) ->
     }
     let mut layout = found.layout.clone();
     for axis in (0..x.rank()).rev().filter(|axis| axes.contains(axis)) {
-        layout = layout.at(axis, 0);
+        layout = layout.select(axis, 0);
     }
     Ok(found.with_layout(layout))
 }

@@ -66,7 +66,7 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
     }
     let (q, k, v) = contiguous_inputs(b, call)?;
     let sizes = AttentionSizes::new(&q, &k, &v)?;
-    let mask = call.array_if("mask")?;
+    let mask = call.opt_array("mask")?;
     let mask = mask
         .map(|mask| broadcast_mask(b, &mask, &sizes, q.dtype))
         .transpose()?;
@@ -82,13 +82,13 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
             let threads = seqloom_kernels::useful_threads(threads, sizes.cost());
             by_float!(dtype, T => {
                 let inputs = AttentionInputs {
-                    queries: heads::<T>(q)?,
-                    keys: heads(k)?,
-                    values: heads(v)?,
+                    queries: read_heads::<T>(q)?,
+                    keys: read_heads(k)?,
+                    values: read_heads(v)?,
                     mask: mask.first().map(checked_mask).transpose()?,
                     rule: rule.to_rule(),
                 };
-                let out = heads_mut(&sizes.output_layout(), made.slice()?)?;
+                let out = write_heads(&sizes.output_layout(), made.slice()?)?;
                 forward(&inputs, out, sums.slice()?, threads);
                 Ok(())
             })
@@ -96,7 +96,7 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
     );
     let made_layout = sizes.output_layout();
     let reads = [q, k, v].into_iter().chain(mask).collect();
-    b.step(reads, &[&made, &sums], kernel)?;
+    b.add_step(reads, &[&made, &sums], kernel)?;
     Ok(vec![made.with_layout(made_layout), sums])
 }
 
@@ -104,9 +104,9 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
 fn contiguous_inputs(b: &mut Builder, call: &Call<'_>) -> Outcome<(View, View, View)> {
     let (q, k, v) = (call.array("q")?, call.array("k")?, call.array("v")?);
     require_one_type(&[Some(&q), Some(&k), Some(&v)])?;
-    let mut side_by_side = |view: View| match view.layout.row() {
+    let mut side_by_side = |view: View| match view.layout.last_axis() {
         (0 | 1, _) | (_, 1) => Ok(view),
-        _ => b.copy(&view),
+        _ => b.add_copy(&view),
     };
     Ok((side_by_side(q)?, side_by_side(k)?, side_by_side(v)?))
 }
@@ -149,8 +149,8 @@ fn broadcast_mask(
     } else {
         b.cast(mask, dtype)?
     };
-    let is_near = mask.layout.row().1 == 1 || mask.rank() == 0;
-    let mask = if is_near { mask } else { b.copy(&mask)? };
+    let is_near = mask.layout.last_axis().1 == 1 || mask.rank() == 0;
+    let mask = if is_near { mask } else { b.add_copy(&mask)? };
     let shape = [sizes.n, sizes.h, sizes.queries, sizes.keys];
     let layout = mask.layout.broadcast_to(&shape);
     let layout = layout.ok_or_else(|| format!("mask: does not broadcast to {shape:?}"))?;
@@ -179,13 +179,13 @@ fn checked_mask<'a, T: Float>(mask: &Read<'a>) -> Outcome<AttentionMask<'a, T>> 
     found.ok_or_else(|| "mask: the rows are not contiguous".to_owned())
 }
 
-fn heads<'a, T: Float>(read: &Read<'a>) -> Outcome<Heads<'a, T>> {
+fn read_heads<'a, T: Float>(read: &Read<'a>) -> Outcome<Heads<'a, T>> {
     let (shape, steps) = sizes_and_strides(read.layout)?;
     let found = Heads::new(read.elements_onward()?, shape, steps);
     found.ok_or_else(|| "an array is too short".to_owned())
 }
 
-fn heads_mut<'a, T: Float>(layout: &Layout, out: &'a mut [T]) -> Outcome<HeadsMut<'a, T>> {
+fn write_heads<'a, T: Float>(layout: &Layout, out: &'a mut [T]) -> Outcome<HeadsMut<'a, T>> {
     let (shape, steps) = sizes_and_strides(layout)?;
     HeadsMut::new(out, shape, steps).ok_or_else(|| "an array is too short".to_owned())
 }
@@ -223,7 +223,7 @@ pub(crate) fn packed_attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<
     if bounds.rank() != 1 || sizes.queries != sizes.keys {
         return Err("cu_seqlens: expected the same number of queries and keys".to_owned());
     }
-    let longest = longest_allowed(call)?;
+    let longest = max_length(call)?;
     let rule = Scoring::new(call, sizes.d)?;
     let made = b.allocate(q.dtype, &[sizes.queries, sizes.h, sizes.e])?;
     let sums = b.allocate(q.dtype, &[sizes.h, sizes.queries])?;
@@ -237,25 +237,25 @@ pub(crate) fn packed_attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<
             let threads = seqloom_kernels::useful_threads(threads, sizes.cost());
             by_float!(dtype, T => {
                 let inputs = AttentionInputs {
-                    queries: heads::<T>(q)?,
-                    keys: heads(k)?,
-                    values: heads(v)?,
+                    queries: read_heads::<T>(q)?,
+                    keys: read_heads(k)?,
+                    values: read_heads(v)?,
                     mask: None,
                     rule: rule.to_rule(),
                 };
-                let out = heads_mut(&sizes.output_layout(), made.slice()?)?;
+                let out = write_heads(&sizes.output_layout(), made.slice()?)?;
                 varlen::forward(&inputs, &bounds, out, sums.slice()?, threads);
                 Ok(())
             })
         },
     );
-    b.step(vec![q, k, v, bounds], &[&made, &sums], kernel)?;
+    b.add_step(vec![q, k, v, bounds], &[&made, &sums], kernel)?;
     Ok(vec![made, sums])
 }
 
 /// Returns the largest allowed length of a sequence, from the argument `max_seqlen`.
 /// Any length is allowed if the argument is the named size `longest`.
-fn longest_allowed(call: &Call<'_>) -> Outcome<i64> {
+fn max_length(call: &Call<'_>) -> Outcome<i64> {
     if let Some(Argument::Size(size)) = call.operation.argument("max_seqlen")
         && size.factors == [Dim::Named("longest".to_owned())]
     {

@@ -16,7 +16,7 @@ pub(crate) struct Call<'a> {
 
 /// An argument in which each axis size is replaced by its value.
 #[derive(Clone, Debug)]
-pub(crate) enum Resolved {
+pub(crate) enum ArgValue {
     Null,
     Bool(bool),
     Int(i64),
@@ -56,65 +56,65 @@ impl<'a> Call<'a> {
     }
 
     /// Returns the argument with this name, or `None` if it is missing or null.
-    pub(crate) fn get(&self, name: &str) -> Outcome<Option<Resolved>> {
+    pub(crate) fn get(&self, name: &str) -> Outcome<Option<ArgValue>> {
         let argument = self.operation.argument(name);
         argument.map(|argument| self.resolve(argument)).transpose()
     }
 
-    fn resolve(&self, argument: &Argument) -> Outcome<Resolved> {
+    fn resolve(&self, argument: &Argument) -> Outcome<ArgValue> {
         Ok(match argument {
-            Argument::Null => Resolved::Null,
-            Argument::Bool(boolean) => Resolved::Bool(*boolean),
-            Argument::Int(number) => Resolved::Int(*number),
-            Argument::Float(number) => Resolved::Float(*number),
-            Argument::Text(text) => Resolved::Text(text.clone()),
-            Argument::Size(size) => Resolved::Int(self.sizes.value(size)?),
-            Argument::Dtype(dtype) => Resolved::Dtype(*dtype),
-            Argument::Ellipsis => Resolved::Ellipsis,
-            Argument::NewAxis => Resolved::NewAxis,
+            Argument::Null => ArgValue::Null,
+            Argument::Bool(boolean) => ArgValue::Bool(*boolean),
+            Argument::Int(number) => ArgValue::Int(*number),
+            Argument::Float(number) => ArgValue::Float(*number),
+            Argument::Text(text) => ArgValue::Text(text.clone()),
+            Argument::Size(size) => ArgValue::Int(self.sizes.evaluate(size)?),
+            Argument::Dtype(dtype) => ArgValue::Dtype(*dtype),
+            Argument::Ellipsis => ArgValue::Ellipsis,
+            Argument::NewAxis => ArgValue::NewAxis,
             Argument::List(parts) => {
                 let parts = parts.iter().map(|part| self.resolve(part));
-                Resolved::List(parts.collect::<Outcome<_>>()?)
+                ArgValue::List(parts.collect::<Outcome<_>>()?)
             }
             Argument::Value(value) => {
                 let view = self.values.get(*value).and_then(Option::as_ref);
-                Resolved::Array(view.ok_or("a value is used before it is defined")?.clone())
+                ArgValue::Array(view.ok_or("a value is used before it is defined")?.clone())
             }
             Argument::Slice(parts) => {
                 let [start, stop, step] = &**parts;
-                let part = |part| self.resolve(part).and_then(|value| value.int_if("slice"));
-                Resolved::Slice([part(start)?, part(stop)?, part(step)?])
+                let part = |part| self.resolve(part).and_then(|value| value.opt_int("slice"));
+                ArgValue::Slice([part(start)?, part(stop)?, part(step)?])
             }
         })
     }
 
     /// Returns a required argument.
-    pub(crate) fn required(&self, name: &str) -> Outcome<Resolved> {
+    pub(crate) fn required(&self, name: &str) -> Outcome<ArgValue> {
         self.get(name)?.ok_or_else(|| format!("{name} is missing"))
     }
 
     /// Returns an array argument.
     pub(crate) fn array(&self, name: &str) -> Outcome<View> {
-        self.array_if(name)?
+        self.opt_array(name)?
             .ok_or_else(|| format!("{name}: expected an array"))
     }
 
     /// Returns an optional array argument.
-    pub(crate) fn array_if(&self, name: &str) -> Outcome<Option<View>> {
+    pub(crate) fn opt_array(&self, name: &str) -> Outcome<Option<View>> {
         match self.get(name)? {
             None => Ok(None),
-            Some(Resolved::Array(view)) => Ok(Some(view)),
+            Some(ArgValue::Array(view)) => Ok(Some(view)),
             Some(_) => Err(format!("{name}: expected an array")),
         }
     }
 
     /// Returns an argument that is a list of arrays.
     pub(crate) fn arrays(&self, name: &str) -> Outcome<Vec<View>> {
-        let Resolved::List(parts) = self.required(name)? else {
+        let ArgValue::List(parts) = self.required(name)? else {
             return Err(format!("{name}: expected a list of arrays"));
         };
         let arrays = parts.into_iter().map(|part| match part {
-            Resolved::Array(view) => Ok(view),
+            ArgValue::Array(view) => Ok(view),
             _ => Err(format!("{name}: expected a list of arrays")),
         });
         arrays.collect()
@@ -122,7 +122,7 @@ impl<'a> Call<'a> {
 
     /// Returns an optional integer argument.
     pub(crate) fn int(&self, name: &str) -> Outcome<Option<i64>> {
-        self.get(name)?.map_or(Ok(None), |value| value.int_if(name))
+        self.get(name)?.map_or(Ok(None), |it| it.opt_int(name))
     }
 
     /// Returns an optional argument that is an integer or a list of integers.
@@ -146,8 +146,8 @@ impl<'a> Call<'a> {
     pub(crate) fn float(&self, name: &str) -> Outcome<Option<f64>> {
         match self.get(name)? {
             None => Ok(None),
-            Some(Resolved::Float(number)) => Ok(Some(number)),
-            Some(Resolved::Int(number)) => Ok(Some(to_float(number))),
+            Some(ArgValue::Float(number)) => Ok(Some(number)),
+            Some(ArgValue::Int(number)) => Ok(Some(to_float(number))),
             Some(_) => Err(format!("{name}: expected a number")),
         }
     }
@@ -156,7 +156,7 @@ impl<'a> Call<'a> {
     pub(crate) fn flag(&self, name: &str) -> Outcome<bool> {
         match self.get(name)? {
             None => Ok(false),
-            Some(Resolved::Bool(boolean)) => Ok(boolean),
+            Some(ArgValue::Bool(boolean)) => Ok(boolean),
             Some(_) => Err(format!("{name}: expected true or false")),
         }
     }
@@ -165,8 +165,8 @@ impl<'a> Call<'a> {
     pub(crate) fn dtype(&self, name: &str) -> Outcome<Option<Dtype>> {
         let found = match self.get(name)? {
             None => return Ok(None),
-            Some(Resolved::Dtype(dtype)) => Some(dtype),
-            Some(Resolved::Text(text)) => Dtype::from_name(&text),
+            Some(ArgValue::Dtype(dtype)) => Some(dtype),
+            Some(ArgValue::Text(text)) => Dtype::from_name(&text),
             Some(_) => None,
         };
         found
@@ -191,8 +191,8 @@ impl<'a> Call<'a> {
     }
 }
 
-impl Resolved {
-    pub(crate) fn int_if(&self, name: &str) -> Outcome<Option<i64>> {
+impl ArgValue {
+    pub(crate) fn opt_int(&self, name: &str) -> Outcome<Option<i64>> {
         match self {
             Self::Null => Ok(None),
             Self::Int(number) => Ok(Some(*number)),
@@ -204,7 +204,7 @@ impl Resolved {
     /// Returns the integers of an argument that is one integer or a list.
     pub(crate) fn ints(&self, name: &str) -> Outcome<Vec<i64>> {
         let one = |value: &Self| {
-            let number = value.int_if(name)?;
+            let number = value.opt_int(name)?;
             number.ok_or_else(|| format!("{name}: expected integers"))
         };
         match self {

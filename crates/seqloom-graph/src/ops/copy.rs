@@ -15,19 +15,19 @@ impl Builder {
         if view.layout.is_contiguous() {
             return Ok(view.clone());
         }
-        self.copy(view)
+        self.add_copy(view)
     }
 
     /// Returns a copy in C order.
-    pub(crate) fn copy(&mut self, view: &View) -> Outcome<View> {
+    pub(crate) fn add_copy(&mut self, view: &View) -> Outcome<View> {
         let made = self.allocate(view.dtype, view.shape())?;
         let kernel = Box::new(|reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
             let ([read, ..], [write, ..]) = (reads, writes) else {
                 return Ok(());
             };
-            copy_any(*read, write)
+            copy_array(*read, write)
         });
-        self.step(vec![view.clone()], &[&made], kernel)?;
+        self.add_step(vec![view.clone()], &[&made], kernel)?;
         Ok(made)
     }
 
@@ -40,7 +40,7 @@ impl Builder {
             Dtype::Bool => add_op(self, Op::NotEqual, &[operand, Operand::Number(0.0)], dtype),
             _ if dtype.is_float() || view.dtype.is_float() => {
                 let order = iteration_order(view.shape(), &[&view.layout.strides]);
-                super::fused::convert(self, view, dtype, &order)
+                super::fused::convert_floats(self, view, dtype, &order)
             }
             _ => self.cast_integers(view, dtype),
         }
@@ -55,12 +55,12 @@ impl Builder {
             };
             convert_integers(*read, write, dtype)
         });
-        self.step(vec![view], &[&made], kernel)?;
+        self.add_step(vec![view], &[&made], kernel)?;
         Ok(made)
     }
 }
 
-pub(crate) fn copy_any(read: Read<'_>, write: &mut Write<'_>) -> Outcome {
+pub(crate) fn copy_array(read: Read<'_>, write: &mut Write<'_>) -> Outcome {
     let layout = read.layout;
     match read.dtype.size() {
         1 => copy_rows(read.memory::<u8>()?, layout, write.slice()?),
@@ -72,7 +72,7 @@ pub(crate) fn copy_any(read: Read<'_>, write: &mut Write<'_>) -> Outcome {
 
 /// Copies an array row by row.
 pub(crate) fn copy_rows<T: Copy>(from: &[T], layout: &Layout, out: &mut [T]) {
-    let (length, step) = layout.row();
+    let (length, step) = layout.last_axis();
     if layout.is_contiguous() {
         let from = from.get(layout.start..).unwrap_or_default();
         out.iter_mut().zip(from).for_each(|(out, &x)| *out = x);
@@ -98,10 +98,10 @@ pub(crate) fn copy_rows<T: Copy>(from: &[T], layout: &Layout, out: &mut [T]) {
 /// bits.
 fn convert_integers(read: Read<'_>, write: &mut Write<'_>, dtype: Dtype) -> Outcome {
     match read.dtype {
-        Dtype::Int64 => convert_from(read.slice::<i64>()?, write, dtype, |x| x),
-        Dtype::Int32 => convert_from(read.slice::<i32>()?, write, dtype, i64::from),
-        Dtype::Uint32 => convert_from(read.slice::<u32>()?, write, dtype, i64::from),
-        _ => convert_from(read.slice::<u8>()?, write, dtype, i64::from),
+        Dtype::Int64 => convert_widened(read.slice::<i64>()?, write, dtype, |x| x),
+        Dtype::Int32 => convert_widened(read.slice::<i32>()?, write, dtype, i64::from),
+        Dtype::Uint32 => convert_widened(read.slice::<u32>()?, write, dtype, i64::from),
+        _ => convert_widened(read.slice::<u8>()?, write, dtype, i64::from),
     }
 }
 
@@ -110,22 +110,22 @@ fn convert_integers(read: Read<'_>, write: &mut Write<'_>, dtype: Dtype) -> Outc
     clippy::cast_sign_loss,
     reason = "a cast to a narrower type truncates, as in NumPy"
 )]
-fn convert_from<T: Copy>(
+fn convert_widened<T: Copy>(
     from: &[T],
     write: &mut Write<'_>,
     dtype: Dtype,
     widen: impl Fn(T) -> i64,
 ) -> Outcome {
     match dtype {
-        Dtype::Int64 => store(from, write.slice::<i64>()?, widen),
-        Dtype::Int32 => store(from, write.slice::<i32>()?, |x| widen(x) as i32),
-        Dtype::Uint32 => store(from, write.slice::<u32>()?, |x| widen(x) as u32),
-        _ => store(from, write.slice::<u8>()?, |x| widen(x) as u8),
+        Dtype::Int64 => convert_each(from, write.slice::<i64>()?, widen),
+        Dtype::Int32 => convert_each(from, write.slice::<i32>()?, |x| widen(x) as i32),
+        Dtype::Uint32 => convert_each(from, write.slice::<u32>()?, |x| widen(x) as u32),
+        _ => convert_each(from, write.slice::<u8>()?, |x| widen(x) as u8),
     }
     Ok(())
 }
 
-fn store<T: Copy, U: Pod>(from: &[T], out: &mut [U], convert: impl Fn(T) -> U) {
+fn convert_each<T: Copy, U: Pod>(from: &[T], out: &mut [U], convert: impl Fn(T) -> U) {
     out.iter_mut()
         .zip(from)
         .for_each(|(out, &x)| *out = convert(x));

@@ -1,30 +1,30 @@
 //! Operations that create arrays from sizes and constants only.
 
-use super::call::{Call, Resolved, to_float};
+use super::call::{ArgValue, Call, to_float};
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
+pub(crate) fn add_creation(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let shape = call.shape("shape")?;
     let dtype = call.dtype("dtype")?;
     match call.name() {
-        "ones" => fill(b, dtype.unwrap_or(Dtype::Float32), &shape, 1.0),
+        "ones" => add_full(b, dtype.unwrap_or(Dtype::Float32), &shape, 1.0),
         "full" => full(b, call, dtype, &shape),
-        _ => fill(b, dtype.unwrap_or(Dtype::Float32), &shape, 0.0),
+        _ => add_full(b, dtype.unwrap_or(Dtype::Float32), &shape, 0.0),
     }
 }
 
 fn full(b: &mut Builder, call: &Call<'_>, dtype: Option<Dtype>, shape: &[usize]) -> Outcome<View> {
     match call.required("value")? {
-        Resolved::Float(number) => fill(b, dtype.unwrap_or(Dtype::Float32), shape, number),
-        Resolved::Int(number) => ints(b, dtype.unwrap_or(Dtype::Int64), shape, number),
-        Resolved::Bool(boolean) => ints(b, dtype.unwrap_or(Dtype::Bool), shape, boolean.into()),
-        Resolved::Array(view) => {
+        ArgValue::Float(number) => add_full(b, dtype.unwrap_or(Dtype::Float32), shape, number),
+        ArgValue::Int(number) => ints(b, dtype.unwrap_or(Dtype::Int64), shape, number),
+        ArgValue::Bool(boolean) => ints(b, dtype.unwrap_or(Dtype::Bool), shape, boolean.into()),
+        ArgValue::Array(view) => {
             let view = b.cast(&view, dtype.unwrap_or(view.dtype))?;
             let layout = view.layout.broadcast_to(shape);
             let wide = view.with_layout(layout.ok_or("value: does not broadcast to the shape")?);
-            b.copy(&wide)
+            b.add_copy(&wide)
         }
         _ => Err("value: expected a number".to_owned()),
     }
@@ -33,12 +33,12 @@ fn full(b: &mut Builder, call: &Call<'_>, dtype: Option<Dtype>, shape: &[usize])
 /// Returns an array filled with one integer.
 pub(crate) fn ints(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64) -> Outcome<View> {
     if dtype == Dtype::Int64 {
-        return filled_by(b, dtype, shape, move |write| {
+        return from_fn(b, dtype, shape, move |write| {
             write.slice::<i64>()?.fill(number);
             Ok(())
         });
     }
-    fill(b, dtype, shape, to_float(number))
+    add_full(b, dtype, shape, to_float(number))
 }
 
 /// Returns an array filled with one number.
@@ -47,23 +47,23 @@ pub(crate) fn ints(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64) 
     clippy::cast_sign_loss,
     reason = "a cast to a narrower type truncates, as in NumPy"
 )]
-pub(crate) fn fill(b: &mut Builder, dtype: Dtype, shape: &[usize], number: f64) -> Outcome<View> {
-    filled_by(b, dtype, shape, move |write| {
+pub(crate) fn add_full(b: &mut Builder, dtype: Dtype, shape: &[usize], fill: f64) -> Outcome<View> {
+    from_fn(b, dtype, shape, move |write| {
         match dtype {
-            Dtype::Float32 => write.slice::<f32>()?.fill(number as f32),
-            Dtype::Float64 => write.slice::<f64>()?.fill(number),
-            Dtype::Int32 => write.slice::<i32>()?.fill(number as i64 as i32),
-            Dtype::Int64 => write.slice::<i64>()?.fill(number as i64),
-            Dtype::Uint32 => write.slice::<u32>()?.fill(number as i64 as u32),
-            Dtype::Uint8 => write.slice::<u8>()?.fill(number as i64 as u8),
-            Dtype::Bool => write.slice::<u8>()?.fill(u8::from(number != 0.0)),
+            Dtype::Float32 => write.slice::<f32>()?.fill(fill as f32),
+            Dtype::Float64 => write.slice::<f64>()?.fill(fill),
+            Dtype::Int32 => write.slice::<i32>()?.fill(fill as i64 as i32),
+            Dtype::Int64 => write.slice::<i64>()?.fill(fill as i64),
+            Dtype::Uint32 => write.slice::<u32>()?.fill(fill as i64 as u32),
+            Dtype::Uint8 => write.slice::<u8>()?.fill(fill as i64 as u8),
+            Dtype::Bool => write.slice::<u8>()?.fill(u8::from(fill != 0.0)),
         }
         Ok(())
     })
 }
 
 /// Returns an array that the given function fills.
-fn filled_by(
+fn from_fn(
     b: &mut Builder,
     dtype: Dtype,
     shape: &[usize],
@@ -74,27 +74,27 @@ fn filled_by(
         let [write] = writes else { return Ok(()) };
         fill(write)
     });
-    b.step(Vec::new(), &[&made], kernel)?;
+    b.add_step(Vec::new(), &[&made], kernel)?;
     Ok(made)
 }
 
 pub(crate) fn arange(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (start, stop) = (call.required("start")?, call.get("stop")?);
     let (start, stop) = match stop {
-        None => (Resolved::Int(0), start),
+        None => (ArgValue::Int(0), start),
         Some(stop) => (start, stop),
     };
-    let step = call.get("step")?.unwrap_or(Resolved::Int(1));
+    let step = call.get("step")?.unwrap_or(ArgValue::Int(1));
     let dtype = call.dtype("dtype")?;
-    if let (Resolved::Int(start), Resolved::Int(stop), Resolved::Int(step)) = (&start, &stop, &step)
+    if let (ArgValue::Int(start), ArgValue::Int(stop), ArgValue::Int(step)) = (&start, &stop, &step)
     {
         let numbers = integer_span(*start, *stop, *step)?;
         let made = integer_range(b, numbers)?;
         return b.cast(&made, dtype.unwrap_or(Dtype::Int64));
     }
-    let number = |value: &Resolved| match value {
-        Resolved::Int(number) => Ok(to_float(*number)),
-        Resolved::Float(number) => Ok(*number),
+    let number = |value: &ArgValue| match value {
+        ArgValue::Int(number) => Ok(to_float(*number)),
+        ArgValue::Float(number) => Ok(*number),
         _ => Err("arange: expected numbers".to_owned()),
     };
     let (start, stop, step) = (number(&start)?, number(&stop)?, number(&step)?);
@@ -118,7 +118,7 @@ pub(crate) fn integer_range(
     b: &mut Builder,
     (start, step, count): (i64, i64, usize),
 ) -> Outcome<View> {
-    filled_by(b, Dtype::Int64, &[count], move |write| {
+    from_fn(b, Dtype::Int64, &[count], move |write| {
         let mut next = start;
         for out in write.slice::<i64>()? {
             *out = next;
@@ -141,14 +141,14 @@ fn float_range(b: &mut Builder, dtype: Dtype, start: f64, stop: f64, step: f64) 
     }
     let count = count.max(0.0) as usize;
     match dtype {
-        Dtype::Float32 => filled_by(b, dtype, &[count], move |write| {
+        Dtype::Float32 => from_fn(b, dtype, &[count], move |write| {
             let first = start as f32;
             let delta = (start + step) as f32 - first;
             let numbers = write.slice::<f32>()?.iter_mut().enumerate();
             numbers.for_each(|(at, out)| *out = first + at as f32 * delta);
             Ok(())
         }),
-        Dtype::Float64 => filled_by(b, dtype, &[count], move |write| {
+        Dtype::Float64 => from_fn(b, dtype, &[count], move |write| {
             let delta = (start + step) - start;
             let numbers = write.slice::<f64>()?.iter_mut().enumerate();
             numbers.for_each(|(at, out)| *out = start + at as f64 * delta);
@@ -188,7 +188,7 @@ fn boolean_matrix(
     columns: usize,
     holds: impl Fn(i64, i64) -> bool + Send + Sync + 'static,
 ) -> Outcome<View> {
-    filled_by(b, Dtype::Bool, &[rows, columns], move |write| {
+    from_fn(b, Dtype::Bool, &[rows, columns], move |write| {
         let all = write.slice::<u8>()?.chunks_mut(columns.max(1));
         for (row, out) in (0_i64..).zip(all) {
             for (column, out) in (0_i64..).zip(out) {

@@ -23,9 +23,9 @@ struct LinearInputs {
 }
 
 impl LinearInputs {
-    fn take(b: &mut Builder, call: &Call<'_>, more: &[Option<&View>]) -> Outcome<Self> {
+    fn from_call(b: &mut Builder, call: &Call<'_>, more: &[Option<&View>]) -> Outcome<Self> {
         let (x, weight) = (call.array("x")?, call.array("weight")?);
-        let bias = call.array_if("bias")?;
+        let bias = call.opt_array("bias")?;
         require_one_type(&[&[Some(&x), Some(&weight), bias.as_ref()], more].concat())?;
         let ([outer @ .., inputs], [outputs, weight_inputs]) = (x.shape(), weight.shape()) else {
             return Err("expected x (..., in) and weight (out, in)".to_owned());
@@ -64,12 +64,12 @@ impl LinearInputs {
 
 /// Adds the operation that computes `x @ weight.T + bias + residual` to the plan.
 pub(crate) fn linear_by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
-    let residual = call.array_if("residual")?;
+    let residual = call.opt_array("residual")?;
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     if x.layout.count() == 0 || weight.layout.count() == 0 {
         return separate_operations(b, call, residual);
     }
-    let mut layer = LinearInputs::take(b, call, &[residual.as_ref()])?;
+    let mut layer = LinearInputs::from_call(b, call, &[residual.as_ref()])?;
     let shape = layer.shape();
     if residual
         .as_ref()
@@ -91,13 +91,13 @@ pub(crate) fn linear_by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             by_float!(dtype, T => {
                 let mut reads = ReadIter::new(reads);
                 let (x, weight) = (reads.take::<T>()?, reads.take()?);
-                let layer = LinearLayer { weight, bias: reads.take_if(has_bias)?, inputs };
-                linear(layer, x, reads.take_if(has_residual)?, write.slice()?, threads);
+                let layer = LinearLayer { weight, bias: reads.take_optional(has_bias)?, inputs };
+                linear(layer, x, reads.take_optional(has_residual)?, write.slice()?, threads);
                 Ok(())
             })
         },
     );
-    b.step(layer.reads, &[&made], kernel)?;
+    b.add_step(layer.reads, &[&made], kernel)?;
     Ok(made)
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn linear_by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 /// separate operations.
 fn separate_operations(b: &mut Builder, call: &Call<'_>, residual: Option<View>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
-    let found = linear_layer(b, &x, &weight, call.array_if("bias")?.as_ref())?;
+    let found = linear_layer(b, &x, &weight, call.opt_array("bias")?.as_ref())?;
     let Some(residual) = residual else {
         return Ok(found);
     };
@@ -118,8 +118,8 @@ fn separate_operations(b: &mut Builder, call: &Call<'_>, residual: Option<View>)
 /// embedding of queries and keys, as views of one array.
 pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let (cosine, sine) = (call.array("cosine")?, call.array("sine")?);
-    let mut layer = LinearInputs::take(b, call, &[Some(&cosine), Some(&sine)])?;
-    let (heads, half) = heads(call, &layer, [&cosine, &sine])?;
+    let mut layer = LinearInputs::from_call(b, call, &[Some(&cosine), Some(&sine)])?;
+    let (heads, half) = sizes(call, &layer, [&cosine, &sine])?;
     let (has_bias, inputs, nanoseconds) = (layer.has_bias, layer.inputs, layer.nanoseconds());
     layer
         .reads
@@ -133,7 +133,7 @@ pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
             by_float!(dtype, T => {
                 let mut reads = ReadIter::new(reads);
                 let (x, weight) = (reads.take::<T>()?, reads.take()?);
-                let layer = LinearLayer { weight, bias: reads.take_if(has_bias)?, inputs };
+                let layer = LinearLayer { weight, bias: reads.take_optional(has_bias)?, inputs };
                 let (cosines, sines, heads) = (reads.take()?, reads.take()?, 2 * heads);
                 let rotation = Rotation { cosines, sines, half, heads };
                 linear_then_rotate(layer, rotation, x, write.slice()?, threads);
@@ -141,17 +141,17 @@ pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
             })
         },
     );
-    b.step(layer.reads, &[&made], kernel)?;
+    b.add_step(layer.reads, &[&made], kernel)?;
     let split = Layout::new(&[&layer.outer[..], &[3, heads, 2 * half]].concat());
     let axis = layer.outer.len();
     Ok((0..3)
-        .map(|part| made.with_layout(split.at(axis, part)))
+        .map(|part| made.with_layout(split.select(axis, part)))
         .collect())
 }
 
 /// Returns the number of heads and half of their width, after checking the shapes of
 /// the angles.
-fn heads(call: &Call<'_>, layer: &LinearInputs, angles: [&View; 2]) -> Outcome<(usize, usize)> {
+fn sizes(call: &Call<'_>, layer: &LinearInputs, angles: [&View; 2]) -> Outcome<(usize, usize)> {
     let heads = call
         .shape("heads")?
         .first()
@@ -203,16 +203,16 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
                 let mut reads = ReadIter::new(reads);
                 let x = reads.take::<T>()?;
                 let norm = NormRule { weight: reads.take()?, bias: Some(reads.take()?), epsilon };
-                let (weight, bias) = (reads.take()?, reads.take_if(has_bias[0])?);
+                let (weight, bias) = (reads.take()?, reads.take_optional(has_bias[0])?);
                 let inner = LinearLayer { weight, bias, inputs: width };
-                let (weight, bias) = (reads.take()?, reads.take_if(has_bias[1])?);
+                let (weight, bias) = (reads.take()?, reads.take_optional(has_bias[1])?);
                 let outer = LinearLayer { weight, bias, inputs: hidden };
                 FeedForward { norm, inner, outer }.apply(x, write.slice()?, threads);
                 Ok(())
             })
         },
     );
-    b.step(reads, &[&made], kernel)?;
+    b.add_step(reads, &[&made], kernel)?;
     Ok(made)
 }
 
@@ -227,7 +227,7 @@ fn layer_arrays(call: &Call<'_>, width: usize, hidden: usize) -> Outcome<Vec<Opt
         ("bias_out", &[width]),
     ];
     let each = sizes.into_iter().map(|(name, shape)| {
-        let view = call.array_if(name)?;
+        let view = call.opt_array(name)?;
         let is_free = name.starts_with("bias_");
         let fits = view.as_ref().map_or(is_free, |view| view.shape() == shape);
         if fits && hidden > 0 {

@@ -2,8 +2,8 @@
 
 use seqloom_fuse::Op;
 
-use super::call::{Call, Resolved, to_float};
-use super::fused::{Operand, add_op, add_op_ordered, array_operands, broadcast_shape, order_of};
+use super::call::{ArgValue, Call, to_float};
+use super::fused::{Operand, add_op, add_op_ordered, array_operands, axis_order, broadcast_shape};
 use super::{create, integers, scalars};
 use crate::Dtype;
 use crate::graph::signature::{self, OperationKind};
@@ -17,12 +17,12 @@ pub(crate) struct Operands {
 }
 
 /// Adds an elementwise function of one or two arrays to the plan.
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
+pub(crate) fn add_elementwise(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let names = call.operation.signature.arguments;
-    let mut inputs = Operands::take(b, call, names)?;
+    let mut inputs = Operands::from_call(b, call, names)?;
     let name = call.name();
     // If there is no integer function of this name, the result is a float.
-    if boolean(name).is_none() && !integers::is_integer_function(name, inputs.dtype) {
+    if boolean_op(name).is_none() && !integers::is_integer_function(name, inputs.dtype) {
         inputs.dtype = float_type(inputs.dtype);
     }
     add_function(b, name, &inputs)
@@ -31,41 +31,43 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 /// Adds the elementwise function with this name to the plan.
 pub(crate) fn add_function(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     if !inputs.dtype.is_float() && integers::is_comparison(name) {
-        return integers::apply(b, name, inputs);
+        return integers::add_integers(b, name, inputs);
     }
-    if let Some(op) = boolean(name) {
+    if let Some(op) = boolean_op(name) {
         return add_op(b, op, &inputs.all, Dtype::Bool);
     }
     match name {
         "isinf" => return isinf(b, inputs),
         "logical_xor" => return xor(b, inputs),
         "signbit" => return scalars::signbit(b, inputs),
-        _ if !inputs.dtype.is_float() => return integers::apply(b, name, inputs),
+        _ if !inputs.dtype.is_float() => return integers::add_integers(b, name, inputs),
         _ => {}
     }
     match (name, inputs.all.get(1)) {
         ("pow", Some(Operand::Number(power))) => cheaper_power(b, inputs, *power),
-        ("logaddexp", Some(Operand::Number(0.0))) => floats(b, name, Op::Softplus, &inputs.first()),
+        ("logaddexp", Some(Operand::Number(0.0))) => {
+            float_op(b, name, Op::Softplus, &inputs.first())
+        }
         _ => match fused_operation(name) {
-            Some(op) => floats(b, name, op, inputs),
-            None => scalars::apply(b, name, inputs),
+            Some(op) => float_op(b, name, op, inputs),
+            None => scalars::add_scalars(b, name, inputs),
         },
     }
 }
 
-fn floats(b: &mut Builder, name: &str, op: Op, inputs: &Operands) -> Outcome<View> {
+fn float_op(b: &mut Builder, name: &str, op: Op, inputs: &Operands) -> Outcome<View> {
     let shape = broadcast_shape(&inputs.all)?;
     let order = if writes_in_c_order(name, &inputs.all, &shape) {
         (0..shape.len()).collect()
     } else {
-        order_of(&inputs.all, &shape)
+        axis_order(&inputs.all, &shape)
     };
     add_op_ordered(b, op, &inputs.all, inputs.dtype, &order)
 }
 
 impl Operands {
     /// Returns the operands with these names, and their common type.
-    pub(crate) fn take(b: &mut Builder, call: &Call<'_>, names: &[&str]) -> Outcome<Self> {
+    pub(crate) fn from_call(b: &mut Builder, call: &Call<'_>, names: &[&str]) -> Outcome<Self> {
         let mut values = Vec::with_capacity(names.len());
         for name in names {
             values.push((*name, call.required(name)?));
@@ -73,7 +75,7 @@ impl Operands {
         let dtype = common_type(&values.iter().map(|(_, value)| value).collect::<Vec<_>>());
         let all = values
             .into_iter()
-            .map(|(name, value)| operand(b, name, value, dtype));
+            .map(|(name, value)| to_operand(b, name, value, dtype));
         let all = all.collect::<Outcome<Vec<_>>>()?;
         if array_operands(&all).next().is_none() {
             return Err("expected at least one array".to_owned());
@@ -96,15 +98,15 @@ impl Operands {
 
 /// Converts an operand to the dtype of the computation. In integer computations, an integer
 /// above 2^53 becomes an array, because a scalar operand is stored as a float.
-fn operand(b: &mut Builder, name: &str, value: Resolved, dtype: Dtype) -> Outcome<Operand> {
+fn to_operand(b: &mut Builder, name: &str, value: ArgValue, dtype: Dtype) -> Outcome<Operand> {
     match value {
-        Resolved::Array(view) => Ok(Operand::Array(view)),
-        Resolved::Int(number) if !dtype.is_float() && number.unsigned_abs() > MAX_EXACT_INTEGER => {
+        ArgValue::Array(view) => Ok(Operand::Array(view)),
+        ArgValue::Int(number) if !dtype.is_float() && number.unsigned_abs() > MAX_EXACT_INTEGER => {
             create::ints(b, Dtype::Int64, &[], number).map(Operand::Array)
         }
-        Resolved::Int(number) => Ok(Operand::Number(to_float(number))),
-        Resolved::Float(number) => Ok(Operand::Number(number)),
-        Resolved::Bool(boolean) => Ok(Operand::Number(f64::from(u8::from(boolean)))),
+        ArgValue::Int(number) => Ok(Operand::Number(to_float(number))),
+        ArgValue::Float(number) => Ok(Operand::Number(number)),
+        ArgValue::Bool(boolean) => Ok(Operand::Number(f64::from(u8::from(boolean)))),
         _ => Err(format!("{name}: expected an array or a number")),
     }
 }
@@ -114,14 +116,14 @@ const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
 /// Returns the common dtype of arrays and numbers; integers are promoted to floats if one
 /// operand is a float.
-pub(crate) fn common_type(values: &[&Resolved]) -> Dtype {
+pub(crate) fn common_type(values: &[&ArgValue]) -> Dtype {
     let dtypes = values.iter().filter_map(|value| match value {
-        Resolved::Array(view) => Some(view.dtype),
+        ArgValue::Array(view) => Some(view.dtype),
         _ => None,
     });
     let arrays = dtypes.reduce(Dtype::result_type);
-    let has_fraction = values.iter().any(|it| matches!(it, Resolved::Float(_)));
-    let has_whole = values.iter().any(|it| matches!(it, Resolved::Int(_)));
+    let has_fraction = values.iter().any(|it| matches!(it, ArgValue::Float(_)));
+    let has_whole = values.iter().any(|it| matches!(it, ArgValue::Int(_)));
     match arrays {
         Some(dtype) if dtype.is_float() => dtype,
         _ if has_fraction => Dtype::Float32,
@@ -155,16 +157,16 @@ const C_ORDER_ELEMENTS: usize = 65_536;
 fn cheaper_power(b: &mut Builder, inputs: &Operands, power: f64) -> Outcome<View> {
     let x = inputs.first();
     if power.to_bits() == 0.5_f64.to_bits() {
-        floats(b, "sqrt", Op::Sqrt, &x)
+        float_op(b, "sqrt", Op::Sqrt, &x)
     } else if power.to_bits() == 2.0_f64.to_bits() {
-        floats(b, "square", Op::Square, &x)
+        float_op(b, "square", Op::Square, &x)
     } else if power.to_bits() == 3.0_f64.to_bits() {
-        let square = floats(b, "multiply", Op::Square, &x)?;
+        let square = float_op(b, "multiply", Op::Square, &x)?;
         let all = vec![Operand::Array(square), x.all[0].clone()];
         let both = Operands::new(all, inputs.dtype);
-        floats(b, "multiply", Op::Multiply, &both)
+        float_op(b, "multiply", Op::Multiply, &both)
     } else {
-        floats(b, "pow", Op::Power, inputs)
+        float_op(b, "pow", Op::Power, inputs)
     }
 }
 
@@ -197,13 +199,13 @@ pub(crate) fn add_where(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let condition = call.array("condition")?;
     let (x, y) = (call.required("x")?, call.required("y")?);
     let dtype = match (&x, &y) {
-        (Resolved::Array(_), _) | (_, Resolved::Array(_)) => common_type(&[&x, &y]),
-        _ if matches!(x, Resolved::Float(_)) || matches!(y, Resolved::Float(_)) => Dtype::Float32,
+        (ArgValue::Array(_), _) | (_, ArgValue::Array(_)) => common_type(&[&x, &y]),
+        _ if matches!(x, ArgValue::Float(_)) || matches!(y, ArgValue::Float(_)) => Dtype::Float32,
         _ => Dtype::Int64,
     };
     let mut all = vec![Operand::Array(condition)];
     for (name, value) in [("x", x), ("y", y)] {
-        all.push(match operand(b, name, value, dtype)? {
+        all.push(match to_operand(b, name, value, dtype)? {
             Operand::Array(view) => Operand::Array(b.cast(&view, dtype)?),
             number @ Operand::Number(_) => number,
         });
@@ -212,7 +214,7 @@ pub(crate) fn add_where(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     if dtype.is_float() {
         add_op(b, Op::Where, &inputs.all, dtype)
     } else {
-        integers::apply(b, "where", &inputs)
+        integers::add_integers(b, "where", &inputs)
     }
 }
 
@@ -225,11 +227,11 @@ pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         (None, Some(_)) => (Op::Minimum, &["x", "max"], "minimum"),
         (None, None) => return call.array("x"),
     };
-    let inputs = Operands::take(b, call, names)?;
+    let inputs = Operands::from_call(b, call, names)?;
     if inputs.dtype.is_float() {
         add_op(b, op, &inputs.all, inputs.dtype)
     } else {
-        integers::apply(b, name, &inputs)
+        integers::add_integers(b, name, &inputs)
     }
 }
 
@@ -240,8 +242,8 @@ const C_ORDER_FUNCTIONS: &[&str] = &[
 ];
 
 /// Returns the operation with this name if its result is boolean.
-fn boolean(name: &str) -> Option<Op> {
-    let known = signature::find(name);
+fn boolean_op(name: &str) -> Option<Op> {
+    let known = signature::find_signature(name);
     let is_bool = known.is_some_and(|known| known.kind == OperationKind::Bool);
     Op::from_name(name).filter(|_| is_bool)
 }

@@ -34,7 +34,7 @@ pub(crate) fn broadcast_shape(operands: &[Operand]) -> Outcome<Vec<usize>> {
 }
 
 /// Returns the axis order of the array that NumPy would return.
-pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
+pub(crate) fn axis_order(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
     let layouts: Vec<Layout> = array_operands(operands)
         .filter_map(|view| view.layout.broadcast_to(shape))
         .collect();
@@ -45,7 +45,7 @@ pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
 /// Adds one operation, whose result has the given dtype, and the same axis order in
 /// memory as in NumPy.
 pub(crate) fn add_op(b: &mut Builder, op: Op, operands: &[Operand], dtype: Dtype) -> Outcome<View> {
-    let order = order_of(operands, &broadcast_shape(operands)?);
+    let order = axis_order(operands, &broadcast_shape(operands)?);
     add_op_ordered(b, op, operands, dtype, &order)
 }
 
@@ -58,11 +58,11 @@ pub(crate) fn add_op_ordered(
     order: &[usize],
 ) -> Outcome<View> {
     let description = single_operation_program(op, operands);
-    add(b, description, operands, dtype, order)
+    add_program(b, description, operands, dtype, order)
 }
 
 /// Converts the elements to another dtype if the old or the new dtype is a float.
-pub(crate) fn convert(
+pub(crate) fn convert_floats(
     b: &mut Builder,
     view: &View,
     dtype: Dtype,
@@ -76,7 +76,7 @@ pub(crate) fn convert(
         }],
         ..ProgramDescription::default()
     };
-    add(
+    add_program(
         b,
         description,
         &[Operand::Array(view.clone())],
@@ -110,7 +110,7 @@ fn single_operation_program(op: Op, operands: &[Operand]) -> ProgramDescription 
     }
 }
 
-fn add(
+fn add_program(
     b: &mut Builder,
     description: ProgramDescription,
     operands: &[Operand],
@@ -118,7 +118,7 @@ fn add(
     order: &[usize],
 ) -> Outcome<View> {
     let shape = broadcast_shape(operands)?;
-    let made = b.ordered(dtype, &shape, order)?;
+    let made = b.allocate_in_order(dtype, &shape, order)?;
     let inputs: Option<Vec<Layout>> = array_operands(operands)
         .map(|view| Some(view.layout.broadcast_to(&shape)?.permuted(order)))
         .collect();
@@ -133,6 +133,6 @@ fn add(
         is_double,
     };
     let reads = array_operands(operands).cloned().collect();
-    b.add(reads, &[&made], Work::Elementwise(work))?;
+    b.push(reads, &[&made], Work::Elementwise(work))?;
     Ok(made)
 }

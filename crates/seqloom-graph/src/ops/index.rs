@@ -1,7 +1,7 @@
 //! Indexing, `x[key]`: integers, slices and new axes return views; integer arrays return
 //! copies.
 
-use super::call::{Call, Resolved};
+use super::call::{ArgValue, Call};
 use super::fused::{Operand, broadcast_shape};
 use super::take::{checked_index, require_ints};
 use crate::Dtype;
@@ -10,14 +10,14 @@ use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
+pub(crate) fn add_index(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let key = match call.required("key")? {
-        Resolved::List(parts) => parts,
+        ArgValue::List(parts) => parts,
         part => vec![part],
     };
     let parts = expand_key(key, x.rank())?;
-    let (view, arrays) = basic(b, &x, parts)?;
+    let (view, arrays) = apply_key(b, &x, parts)?;
     if arrays.is_empty() {
         return Ok(view);
     }
@@ -25,28 +25,28 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 }
 
 /// Expands an index key to one element per axis, plus one for each new axis.
-fn expand_key(key: Vec<Resolved>, rank: usize) -> Outcome<Vec<Resolved>> {
-    use Resolved::{Ellipsis, NewAxis, Null};
+fn expand_key(key: Vec<ArgValue>, rank: usize) -> Outcome<Vec<ArgValue>> {
+    use ArgValue::{Ellipsis, NewAxis, Null};
     if key.len() > 2 * MAX_RANK {
         return Err(format!("key: expected at most {} parts", 2 * MAX_RANK));
     }
-    let is_axis = |part: &&Resolved| !matches!(part, NewAxis | Null | Ellipsis);
+    let is_axis = |part: &&ArgValue| !matches!(part, NewAxis | Null | Ellipsis);
     let named = key.iter().filter(is_axis).count();
     let rest = rank.checked_sub(named);
     let rest = rest.ok_or_else(|| format!("key: {named} parts, but only {rank} axes"))?;
     let mut parts = Vec::with_capacity(rank);
     let mut is_open = true;
     for part in key {
-        if !matches!(part, Resolved::Ellipsis) {
+        if !matches!(part, ArgValue::Ellipsis) {
             parts.push(part);
         } else if std::mem::take(&mut is_open) {
-            parts.extend((0..rest).map(|_| Resolved::Slice([None; 3])));
+            parts.extend((0..rest).map(|_| ArgValue::Slice([None; 3])));
         } else {
             return Err("key: expected at most one ellipsis".to_owned());
         }
     }
     if is_open {
-        parts.extend((0..rest).map(|_| Resolved::Slice([None; 3])));
+        parts.extend((0..rest).map(|_| ArgValue::Slice([None; 3])));
     }
     Ok(parts)
 }
@@ -61,29 +61,29 @@ struct IndexArray {
 }
 
 /// Applies the integers, slices and new axes of a key; returns the index arrays of the key.
-fn basic(b: &mut Builder, x: &View, parts: Vec<Resolved>) -> Outcome<(View, Vec<IndexArray>)> {
-    let has_arrays = parts.iter().any(|part| matches!(part, Resolved::Array(_)));
+fn apply_key(b: &mut Builder, x: &View, parts: Vec<ArgValue>) -> Outcome<(View, Vec<IndexArray>)> {
+    let has_arrays = parts.iter().any(|part| matches!(part, ArgValue::Array(_)));
     let (mut view, mut axis, mut arrays) = (x.clone(), 0, Vec::new());
     for (place, part) in parts.into_iter().enumerate() {
         match part {
-            Resolved::NewAxis | Resolved::Null => {
+            ArgValue::NewAxis | ArgValue::Null => {
                 view = view.with_layout(view.layout.unsqueezed(axis));
                 axis += 1;
             }
-            Resolved::Int(number) if !has_arrays => {
+            ArgValue::Int(number) if !has_arrays => {
                 let at = checked_index(number, view.shape()[axis], true)?;
-                view = view.with_layout(view.layout.at(axis, at));
+                view = view.with_layout(view.layout.select(axis, at));
             }
-            Resolved::Int(number) => {
+            ArgValue::Int(number) => {
                 let view = super::create::ints(b, Dtype::Int64, &[], number)?;
                 arrays.push(IndexArray { axis, view, place });
                 axis += 1;
             }
-            Resolved::Slice(bounds) => {
+            ArgValue::Slice(bounds) => {
                 view = slice_axis(b, &view, axis, bounds)?;
                 axis += 1;
             }
-            Resolved::Array(view) => {
+            ArgValue::Array(view) => {
                 require_ints(&view)?;
                 arrays.push(IndexArray { axis, view, place });
                 axis += 1;
@@ -98,18 +98,18 @@ fn basic(b: &mut Builder, x: &View, parts: Vec<Resolved>) -> Outcome<(View, Vec<
 fn slice_axis(b: &mut Builder, x: &View, axis: usize, bounds: [Option<i64>; 3]) -> Outcome<View> {
     let size = x.shape()[axis];
     let step = bounds[2].unwrap_or(1);
-    let (first, count) = span(bounds[0], bounds[1], step, size)?;
+    let (first, count) = range(bounds[0], bounds[1], step, size)?;
     let stride = usize::try_from(step.unsigned_abs()).map_err(|_| "the step is too large")?;
     if step > 0 {
-        return Ok(x.with_layout(x.layout.part(axis, first, count, stride)));
+        return Ok(x.with_layout(x.layout.slice(axis, first, count, stride)));
     }
     let last = first.saturating_sub(count.saturating_sub(1).saturating_mul(stride));
-    let part = x.with_layout(x.layout.part(axis, last, count, stride));
-    super::join::reversed_axis(b, &part, axis)
+    let part = x.with_layout(x.layout.slice(axis, last, count, stride));
+    super::join::reverse_axis(b, &part, axis)
 }
 
 /// Returns the start and the length of a slice.
-fn span(start: Option<i64>, stop: Option<i64>, step: i64, size: usize) -> Outcome<(usize, usize)> {
+fn range(start: Option<i64>, stop: Option<i64>, step: i64, size: usize) -> Outcome<(usize, usize)> {
     let length = i128::from(u64::try_from(size).unwrap_or(u64::MAX));
     let (low, high) = if step > 0 {
         (0, length)
@@ -165,12 +165,12 @@ fn gather_elements(b: &mut Builder, x: &View, arrays: &[IndexArray]) -> Outcome<
             return Ok(());
         };
         match x.dtype.size() {
-            1 => chosen.copy::<u8>(x.memory()?, places, write.slice()?),
-            4 => chosen.copy::<u32>(x.memory()?, places, write.slice()?),
-            _ => chosen.copy::<u64>(x.memory()?, places, write.slice()?),
+            1 => chosen.gather::<u8>(x.memory()?, places, write.slice()?),
+            4 => chosen.gather::<u32>(x.memory()?, places, write.slice()?),
+            _ => chosen.gather::<u64>(x.memory()?, places, write.slice()?),
         }
     });
-    b.step(reads, &[&made], kernel)?;
+    b.add_step(reads, &[&made], kernel)?;
     Ok(move_index_axes(&made, arrays, shared.len()))
 }
 
@@ -199,7 +199,7 @@ struct IndexedAxes {
 }
 
 impl IndexedAxes {
-    fn copy<T: bytemuck::Pod>(&self, x: &[T], places: &[Read<'_>], out: &mut [T]) -> Outcome {
+    fn gather<T: bytemuck::Pod>(&self, x: &[T], places: &[Read<'_>], out: &mut [T]) -> Outcome {
         let count: usize = self.rest.count();
         if count == 0 {
             return Ok(());
@@ -229,11 +229,11 @@ mod tests {
 
     #[test]
     fn slices_match_those_of_python() {
-        assert_eq!(span(None, None, 1, 5), Ok((0, 5)));
-        assert_eq!(span(Some(-3), Some(9), 1, 5), Ok((2, 3)));
-        assert_eq!(span(None, None, -2, 5), Ok((4, 3)));
-        assert_eq!(span(Some(1), Some(-9), -1, 5), Ok((1, 2)));
-        assert_eq!(span(Some(4), Some(2), 1, 5).map(|found| found.1), Ok(0));
-        assert_eq!(span(None, None, 2, 0).map(|found| found.1), Ok(0));
+        assert_eq!(range(None, None, 1, 5), Ok((0, 5)));
+        assert_eq!(range(Some(-3), Some(9), 1, 5), Ok((2, 3)));
+        assert_eq!(range(None, None, -2, 5), Ok((4, 3)));
+        assert_eq!(range(Some(1), Some(-9), -1, 5), Ok((1, 2)));
+        assert_eq!(range(Some(4), Some(2), 1, 5).map(|found| found.1), Ok(0));
+        assert_eq!(range(None, None, 2, 0).map(|found| found.1), Ok(0));
     }
 }

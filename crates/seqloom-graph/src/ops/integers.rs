@@ -10,7 +10,7 @@ use crate::plan::{Builder, View};
 type IntegerFunction = fn([i64; 3]) -> i64;
 
 /// Adds the integer function with this name to the plan.
-pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
+pub(crate) fn add_integers(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     let (function, is_bool) = find_function(name, inputs.dtype)
         .ok_or_else(|| format!("not defined for {}, only for floats", inputs.dtype))?;
     let shape = broadcast_shape(&inputs.all)?;
@@ -41,7 +41,7 @@ pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<V
         }
         fill_integers(function, slots, write, is_bool)
     });
-    b.step(reads, &[&made], kernel)?;
+    b.add_step(reads, &[&made], kernel)?;
     if is_bool {
         Ok(made)
     } else {

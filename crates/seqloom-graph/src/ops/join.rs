@@ -1,7 +1,7 @@
 //! Operations that copy arrays into a new array: concat, repeat, flip, roll, pad.
 
-use super::call::{Call, Resolved, checked_axis};
-use super::create::{fill, ints};
+use super::call::{ArgValue, Call, checked_axis};
+use super::create::{add_full, ints};
 use crate::layout::{Layout, iteration_order};
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
@@ -52,17 +52,17 @@ pub(crate) fn concatenate(b: &mut Builder, arrays: &[View], axis: usize) -> Outc
         .map(|view| view.dtype)
         .reduce(crate::Dtype::result_type);
     let dtype = dtype.ok_or("arrays: expected at least one")?;
-    let shape = shape_of(arrays, axis)?;
+    let shape = joined_shape(arrays, axis)?;
     let arrays: Vec<View> = arrays
         .iter()
         .map(|view| b.cast(view, dtype))
         .collect::<Outcome<_>>()?;
     let strides: Vec<&[usize]> = arrays.iter().map(|view| &view.layout.strides[..]).collect();
-    let made = b.ordered(dtype, &shape, &iteration_order(&shape, &strides))?;
+    let made = b.allocate_in_order(dtype, &shape, &iteration_order(&shape, &strides))?;
     let mut first = 0;
     let parts = arrays.into_iter().map(|view| {
         let size = view.shape()[axis];
-        let layout = made.layout.part(axis, first, size, 1);
+        let layout = made.layout.slice(axis, first, size, 1);
         first += size;
         Placement { layout, view }
     });
@@ -70,7 +70,7 @@ pub(crate) fn concatenate(b: &mut Builder, arrays: &[View], axis: usize) -> Outc
     copy_arrays(b, made, parts, None)
 }
 
-fn shape_of(arrays: &[View], axis: usize) -> Outcome<Vec<usize>> {
+fn joined_shape(arrays: &[View], axis: usize) -> Outcome<Vec<usize>> {
     let mut shape = arrays
         .first()
         .map_or(Vec::new(), |view| view.shape().to_vec());
@@ -121,15 +121,15 @@ fn copy_arrays(
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let [write] = writes else { return Ok(()) };
         for (read, layout) in reads.iter().zip(&layouts) {
-            copy_part(*read, layout, write)?;
+            copy_placed(*read, layout, write)?;
         }
         Ok(())
     });
-    b.step(reads, &[&made], kernel)?;
+    b.add_step(reads, &[&made], kernel)?;
     Ok(made)
 }
 
-fn copy_part(read: Read<'_>, layout: &Layout, write: &mut Write<'_>) -> Outcome {
+fn copy_placed(read: Read<'_>, layout: &Layout, write: &mut Write<'_>) -> Outcome {
     match read.dtype.size() {
         1 => place_rows::<u8>(read.memory()?, read.layout, layout, write.slice()?),
         4 => place_rows::<u32>(read.memory()?, read.layout, layout, write.slice()?),
@@ -143,7 +143,7 @@ fn copy_part(read: Read<'_>, layout: &Layout, write: &mut Write<'_>) -> Outcome 
 pub(crate) fn place_rows<T: Copy>(from: &[T], read: &Layout, write: &Layout, out: &mut [T]) {
     let order = iteration_order(&write.shape, &[&write.strides]);
     let (read, write) = (read.permuted(&order), write.permuted(&order));
-    let ((count, step), (_, out_step)) = (read.row(), write.row());
+    let ((count, step), (_, out_step)) = (read.last_axis(), write.last_axis());
     for (offset, start) in read.rows().zip(write.rows()) {
         let from = from.get(offset..).unwrap_or_default();
         let out = out.get_mut(start..).unwrap_or_default();
@@ -165,18 +165,18 @@ pub(crate) fn flip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let axes = call.axes("axis", x.rank())?;
     let mut found = x;
     for axis in axes {
-        found = reversed_axis(b, &found, axis)?;
+        found = reverse_axis(b, &found, axis)?;
     }
     Ok(found)
 }
 
 /// Adds `flip` to the plan: an axis is reversed.
-pub(crate) fn reversed_axis(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> {
+pub(crate) fn reverse_axis(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> {
     let count = x.shape()[axis];
     let made = b.allocate(x.dtype, x.shape())?;
     let parts = (0..count).map(|at| Placement {
-        layout: made.layout.part(axis, count - 1 - at, 1, 1),
-        view: x.with_layout(x.layout.part(axis, at, 1, 1)),
+        layout: made.layout.slice(axis, count - 1 - at, 1, 1),
+        view: x.with_layout(x.layout.slice(axis, at, 1, 1)),
     });
     if count <= MAX_SINGLE_COPIES {
         let parts = parts.collect();
@@ -228,15 +228,15 @@ fn roll_axis(b: &mut Builder, x: &View, axis: usize, shift: i128) -> Outcome<Vie
     let size = i128::try_from(count).map_err(|_| "the axis is too long")?;
     let by = usize::try_from(shift.rem_euclid(size.max(1))).unwrap_or(0);
     let (end, start) = (
-        x.with_layout(x.layout.part(axis, count - by, by, 1)),
-        x.with_layout(x.layout.part(axis, 0, count - by, 1)),
+        x.with_layout(x.layout.slice(axis, count - by, by, 1)),
+        x.with_layout(x.layout.slice(axis, 0, count - by, 1)),
     );
     concatenate(b, &[end, start], axis)
 }
 
 pub(crate) fn repeat(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let mut x = call.array("x")?;
-    if matches!(call.get("repeats")?, Some(Resolved::Array(_))) {
+    if matches!(call.get("repeats")?, Some(ArgValue::Array(_))) {
         return Err("this version of seqloom-run supports one number of repeats only".to_owned());
     }
     let [times] = call.shape("repeats")?[..] else {
@@ -253,7 +253,7 @@ pub(crate) fn repeat(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     shape.insert(axis + 1, times);
     let wide = x.layout.unsqueezed(axis + 1).broadcast_to(&shape);
     let wide = x.with_layout(wide.ok_or("the shapes do not broadcast")?);
-    let copy = b.copy(&wide)?;
+    let copy = b.add_copy(&wide)?;
     shape[axis] = shape[axis]
         .checked_mul(times)
         .ok_or("the axis is too long")?;
@@ -282,7 +282,7 @@ pub(crate) fn tile(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let layout = layout
         .broadcast_to(&wide)
         .ok_or("the shapes do not broadcast")?;
-    let copy = b.copy(&x.with_layout(layout))?;
+    let copy = b.add_copy(&x.with_layout(layout))?;
     Ok(copy.with_layout(Layout::new(&shape)))
 }
 
@@ -290,9 +290,9 @@ pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let ones = vec![1; x.rank()];
     let ground = match call.get("value")? {
-        None => fill(b, x.dtype, &ones, 0.0),
-        Some(Resolved::Int(number)) => ints(b, x.dtype, &ones, number),
-        Some(Resolved::Float(number)) => fill(b, x.dtype, &ones, number),
+        None => add_full(b, x.dtype, &ones, 0.0),
+        Some(ArgValue::Int(number)) => ints(b, x.dtype, &ones, number),
+        Some(ArgValue::Float(number)) => add_full(b, x.dtype, &ones, number),
         Some(_) => Err("value: expected a number".to_owned()),
     }?;
     let Padding {
@@ -303,7 +303,7 @@ pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let made = b.allocate(x.dtype, &shape)?;
     let mut layout = made.layout.clone();
     for (axis, &before) in before.iter().enumerate() {
-        layout = layout.part(axis, before, inner.shape[axis], 1);
+        layout = layout.slice(axis, before, inner.shape[axis], 1);
     }
     let part = Placement {
         layout,
@@ -322,7 +322,7 @@ struct Padding {
 
 impl Padding {
     fn new(call: &Call<'_>, layout: &Layout) -> Outcome<Self> {
-        let Resolved::List(widths) = call.required("widths")? else {
+        let ArgValue::List(widths) = call.required("widths")? else {
             return Err("widths: expected two numbers for each axis".to_owned());
         };
         if widths.len() != layout.rank() {
@@ -335,7 +335,7 @@ impl Padding {
                 return Err("widths: expected two numbers for each axis".to_owned());
             };
             let (first, count) = remaining_range(layout.shape[axis], before, after)?;
-            inner = inner.part(axis, first, count, 1);
+            inner = inner.slice(axis, first, count, 1);
             let (before, after) = (positive_width(before), positive_width(after));
             let size = count
                 .checked_add(before)
@@ -391,6 +391,6 @@ pub(crate) fn add_triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Ou
         super::fused::add_op(b, seqloom_fuse::Op::Where, &all, dtype)
     } else {
         let operands = super::elementwise::Operands::new(all, dtype);
-        super::integers::apply(b, "where", &operands)
+        super::integers::add_integers(b, "where", &operands)
     }
 }

@@ -31,15 +31,15 @@ use crate::memory::Outcome;
 use crate::plan::{Builder, View};
 
 /// Adds the steps of an operation to the plan and returns its outputs.
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
+pub(crate) fn add_operation(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     match call.name() {
         "unstack" => shapes::unstack(call),
         "attention" => attend::attention(b, call),
         "attention_varlen" => attend::packed_attention(b, call),
         "batch_norm" => norms::batch_norm(b, call),
-        "layer_norm" | "rms_norm" => norms::rows(b, call),
+        "layer_norm" | "rms_norm" => norms::normalise_rows(b, call),
         "max_pool1d" => windows::max_pool(b, call),
-        "gru" | "lstm" => recurrent::apply(b, call),
+        "gru" | "lstm" => recurrent::add_recurrent(b, call),
         "rotary_linear" => dense::rotary(b, call),
         _ => single_result(b, call).map(|view| vec![view]),
     }
@@ -67,12 +67,12 @@ fn single_result(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         "stop_gradient" => call.array("x"),
         "astype" | "asarray" => cast(b, call),
         "sum" | "prod" | "mean" | "max" | "min" | "any" | "all" | "var" | "std"
-        | "count_nonzero" => reduce::apply(b, call),
+        | "count_nonzero" => reduce::add_reduction(b, call),
         "argmax" | "argmin" => order::arg_extreme(b, call),
         "cumulative_sum" => order::cumulative_sum(b, call),
         "sort" => order::sort(b, call),
         "argsort" => order::argsort(b, call),
-        "searchsorted" => search::apply(b, call),
+        "searchsorted" => search::add_search(b, call),
         "matmul" => product::matmul(b, call),
         "linear" => product::linear(b, call),
         "tensordot" => product::tensordot(b, call),
@@ -82,13 +82,13 @@ fn single_result(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         "conv1d" | "conv2d" => windows::convolve(b, call),
         "conv_transpose1d" | "conv_transpose2d" => windows::transposed_convolution(b, call),
         "conv1d_input_grad" | "conv2d_input_grad" => windows::input_grad(b, call),
-        _ => moving_operation(b, call),
+        _ => rearrange_elements(b, call),
     }
 }
 
-fn moving_operation(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
+fn rearrange_elements(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     match call.name() {
-        "zeros" | "ones" | "empty" | "full" => create::apply(b, call),
+        "zeros" | "ones" | "empty" | "full" => create::add_creation(b, call),
         "arange" => create::arange(b, call),
         "eye" => create::eye(b, call),
         "reshape" => shapes::reshape(b, call),
@@ -110,9 +110,9 @@ fn moving_operation(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         "take" => take::take(b, call),
         "take_along_axis" => take::take_along_axis(b, call),
         "embedding" => take::embedding(b, call),
-        "index" => index::apply(b, call),
+        "index" => index::add_index(b, call),
         "one_hot" => one_hot(b, call),
-        _ => elementwise::apply(b, call),
+        _ => elementwise::add_elementwise(b, call),
     }
 }
 

@@ -5,7 +5,7 @@ use seqloom_kernels::batch_norm::{self, Affine, Positions};
 use seqloom_kernels::norm::{NormRule, normalise};
 
 use super::call::Call;
-use super::create::fill;
+use super::create::add_full;
 use super::fused::{Operand, add_op_ordered};
 use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
@@ -13,12 +13,12 @@ use crate::plan::{Builder, View};
 
 /// Adds layer norm or RMS norm to the plan; layer norm also returns the mean and 1 /
 /// standard deviation of each row.
-pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
+pub(crate) fn normalise_rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let x = call.array("x")?;
     let is_centred = call.name() == "layer_norm";
-    let weight = call.array_if("weight")?;
+    let weight = call.opt_array("weight")?;
     let bias = if is_centred {
-        call.array_if("bias")?
+        call.opt_array("bias")?
     } else {
         None
     };
@@ -55,14 +55,14 @@ fn add_kernel(
             by_float!(dtype, T => {
                 let mut reads = ReadIter::new(reads);
                 let (x, weight) = (reads.take::<T>()?, reads.take()?);
-                let bias = reads.take_if(is_centred)?;
+                let bias = reads.take_optional(is_centred)?;
                 let outs = [out.slice()?, means.slice()?, inverses.slice()?];
                 normalise(NormRule { weight, bias, epsilon }, x, outs, threads);
                 Ok(())
             })
         },
     );
-    b.step(reads, &[&made, &means, &inverses], kernel)?;
+    b.add_step(reads, &[&made, &means, &inverses], kernel)?;
     Ok(if is_centred {
         vec![made, means, inverses]
     } else {
@@ -79,7 +79,7 @@ fn column_values(
     default: f64,
 ) -> Outcome<View> {
     let Some(view) = array else {
-        return fill(b, x.dtype, &[width], default);
+        return add_full(b, x.dtype, &[width], default);
     };
     if view.shape() != [width] {
         return Err(format!(
@@ -100,8 +100,8 @@ struct Channels {
 }
 
 impl Channels {
-    fn take(b: &mut Builder, call: &Call<'_>, names: [&str; 2]) -> Outcome<Self> {
-        let (x, mask) = (call.array("x")?, call.array_if("mask")?);
+    fn from_call(b: &mut Builder, call: &Call<'_>, names: [&str; 2]) -> Outcome<Self> {
+        let (x, mask) = (call.array("x")?, call.opt_array("mask")?);
         let (first, second) = (call.array(names[0])?, call.array(names[1])?);
         let [batch, channels, length] = *x.shape() else {
             return Err(format!("x: expected (n, c, l), got {:?}", x.shape()));
@@ -135,7 +135,7 @@ impl Channels {
         })
     }
 
-    fn reads(&self) -> Vec<View> {
+    fn inputs(&self) -> Vec<View> {
         let all = [&self.x, &self.first, &self.second]
             .into_iter()
             .chain(&self.mask);
@@ -145,7 +145,7 @@ impl Channels {
 
 /// Adds `x * scale + shift` by channel to the plan, with 0 at masked positions.
 pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
-    let inputs = Channels::take(b, call, ["scale", "shift"])?;
+    let inputs = Channels::from_call(b, call, ["scale", "shift"])?;
     let x = &inputs.x;
     // A fused program broadcasts the channel parameters for each row, which is cheap
     // for long rows.
@@ -176,7 +176,7 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             })
         },
     );
-    b.step(inputs.reads(), &[&made], kernel)?;
+    b.add_step(inputs.inputs(), &[&made], kernel)?;
     Ok(made)
 }
 
@@ -186,7 +186,7 @@ const MIN_FUSED_ROW_LENGTH: usize = 512;
 /// Adds batch norm to the plan. The outputs of batch norm include the means and variances
 /// of the batch.
 pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
-    let inputs = Channels::take(b, call, ["weight", "bias"])?;
+    let inputs = Channels::from_call(b, call, ["weight", "bias"])?;
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;
     let x = &inputs.x;
     let (dtype, channels, length) = (x.dtype, x.shape()[1], x.shape()[2]);
@@ -212,6 +212,6 @@ pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>>
             })
         },
     );
-    b.step(inputs.reads(), &[&made, &mean, &variance], kernel)?;
+    b.add_step(inputs.inputs(), &[&made, &mean, &variance], kernel)?;
     Ok(vec![made, mean, variance])
 }

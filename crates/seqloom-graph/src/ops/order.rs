@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::call::Call;
-use super::join::{concatenate, reversed_axis};
+use super::join::{concatenate, reverse_axis};
 use super::reduce::keep_axes;
-use super::shapes::{reshaped_view, with_last, with_last_at};
+use super::shapes::{move_axis_last, move_last_axis, reshaped_view};
 use super::walk::Element;
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
@@ -33,10 +33,10 @@ fn sort_type(dtype: Dtype) -> Dtype {
 pub(crate) fn sort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, axis, is_falling) = sort_arguments(call)?;
     let numbers = b.cast(&x, sort_type(x.dtype))?;
-    let found = add_row_task(b, &with_last(&numbers, axis), RowTask::Sort, None)?;
-    let found = b.cast(&with_last_at(&found, axis), x.dtype)?;
+    let found = add_row_task(b, &move_axis_last(&numbers, axis), RowTask::Sort, None)?;
+    let found = b.cast(&move_last_axis(&found, axis), x.dtype)?;
     if is_falling {
-        reversed_axis(b, &found, axis)
+        reverse_axis(b, &found, axis)
     } else {
         Ok(found)
     }
@@ -46,19 +46,19 @@ pub(crate) fn argsort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, axis, is_falling) = sort_arguments(call)?;
     let numbers = b.cast(&x, sort_type(x.dtype))?;
     if !is_falling {
-        let found = add_row_task(b, &with_last(&numbers, axis), RowTask::Argsort, None)?;
-        return Ok(with_last_at(&found, axis));
+        let found = add_row_task(b, &move_axis_last(&numbers, axis), RowTask::Argsort, None)?;
+        return Ok(move_last_axis(&found, axis));
     }
-    let backwards = reversed_axis(b, &numbers, axis)?;
-    let found = add_row_task(b, &with_last(&backwards, axis), RowTask::Argsort, None)?;
-    let found = reversed_axis(b, &with_last_at(&found, axis), axis)?;
+    let backwards = reverse_axis(b, &numbers, axis)?;
+    let found = add_row_task(b, &move_axis_last(&backwards, axis), RowTask::Argsort, None)?;
+    let found = reverse_axis(b, &move_last_axis(&found, axis), axis)?;
     let last = x.shape()[axis].cast_signed() as i64 - 1;
     let all = vec![
         super::fused::Operand::Number(super::call::to_float(last)),
         super::fused::Operand::Array(found),
     ];
     let operands = super::elementwise::Operands::new(all, Dtype::Int64);
-    super::integers::apply(b, "subtract", &operands)
+    super::integers::add_integers(b, "subtract", &operands)
 }
 
 fn sort_arguments(call: &Call<'_>) -> Outcome<(View, usize, bool)> {
@@ -90,8 +90,8 @@ pub(crate) fn arg_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     } else {
         RowTask::Least
     };
-    let found = add_row_task(b, &with_last(&numbers, along), task, Some(1))?;
-    let found = found.with_layout(found.layout.at(found.rank() - 1, 0));
+    let found = add_row_task(b, &move_axis_last(&numbers, along), task, Some(1))?;
+    let found = found.with_layout(found.layout.select(found.rank() - 1, 0));
     if !call.flag("keepdims")? {
         return Ok(found);
     }
@@ -111,15 +111,15 @@ pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> 
     let axis = axis.unwrap_or(0);
     let dtype = call.dtype("dtype")?.unwrap_or_else(|| sort_type(x.dtype));
     let numbers = b.cast(&x, sort_type(dtype))?;
-    let found = add_row_task(b, &with_last(&numbers, axis), RowTask::Add, None)?;
-    let found = with_last_at(&found, axis);
+    let found = add_row_task(b, &move_axis_last(&numbers, axis), RowTask::Add, None)?;
+    let found = move_last_axis(&found, axis);
     let found = b.cast(&found, dtype)?;
     if !call.flag("include_initial")? {
         return Ok(found);
     }
     let mut shape = found.shape().to_vec();
     shape[axis] = 1;
-    let zero = super::create::fill(b, dtype, &shape, 0.0)?;
+    let zero = super::create::add_full(b, dtype, &shape, 0.0)?;
     concatenate(b, &[zero, found], axis)
 }
 
@@ -140,33 +140,33 @@ fn add_row_task(b: &mut Builder, x: &View, task: RowTask, length: Option<usize>)
             return Ok(());
         };
         match read.dtype {
-            Dtype::Float32 => run::<f32>(task, width, *read, write),
-            Dtype::Float64 => run::<f64>(task, width, *read, write),
-            _ => run::<i64>(task, width, *read, write),
+            Dtype::Float32 => run_row::<f32>(task, width, *read, write),
+            Dtype::Float64 => run_row::<f64>(task, width, *read, write),
+            _ => run_row::<i64>(task, width, *read, write),
         }
     });
-    b.step(vec![x], &[&made], kernel)?;
+    b.add_step(vec![x], &[&made], kernel)?;
     Ok(made)
 }
 
-fn run<T: Element>(task: RowTask, width: usize, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
-    let rows = read.slice::<T>()?.chunks(width.max(1));
+fn run_row<T: Element>(task: RowTask, width: usize, x: Read<'_>, write: &mut Write<'_>) -> Outcome {
+    let rows = x.slice::<T>()?.chunks(width.max(1));
     match task {
         RowTask::Sort => {
-            for (x, out) in rows.zip(write.slice::<T>()?.chunks_mut(width.max(1))) {
-                out.copy_from_slice(x);
+            for (row, out) in rows.zip(write.slice::<T>()?.chunks_mut(width.max(1))) {
+                out.copy_from_slice(row);
                 out.sort_by(compare_values);
             }
         }
         RowTask::Add => {
-            for (x, out) in rows.zip(write.slice::<T>()?.chunks_mut(width.max(1))) {
-                accumulate(x, out);
+            for (row, out) in rows.zip(write.slice::<T>()?.chunks_mut(width.max(1))) {
+                accumulate(row, out);
             }
         }
         RowTask::Argsort => {
-            for (x, out) in rows.zip(write.slice::<i64>()?.chunks_mut(width.max(1))) {
-                let mut order: Vec<usize> = (0..x.len()).collect();
-                order.sort_by(|&one, &other| compare_values(&x[one], &x[other]));
+            for (row, out) in rows.zip(write.slice::<i64>()?.chunks_mut(width.max(1))) {
+                let mut order: Vec<usize> = (0..row.len()).collect();
+                order.sort_by(|&one, &other| compare_values(&row[one], &row[other]));
                 let places = order.into_iter().map(|place| place.cast_signed() as i64);
                 out.iter_mut()
                     .zip(places)
@@ -175,8 +175,8 @@ fn run<T: Element>(task: RowTask, width: usize, read: Read<'_>, write: &mut Writ
         }
         RowTask::Greatest | RowTask::Least => {
             let is_greatest = matches!(task, RowTask::Greatest);
-            for (x, out) in rows.zip(write.slice::<i64>()?) {
-                *out = extreme_index(x, is_greatest).cast_signed() as i64;
+            for (row, out) in rows.zip(write.slice::<i64>()?) {
+                *out = extreme_index(row, is_greatest).cast_signed() as i64;
             }
         }
     }

@@ -32,31 +32,31 @@ fn multiply(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     } else {
         y.clone()
     };
-    let mut found = matrices(b, &left, &right)?;
+    let mut found = multiply_matrices(b, &left, &right)?;
     if is_column {
-        found = found.with_layout(found.layout.at(found.rank() - 1, 0));
+        found = found.with_layout(found.layout.select(found.rank() - 1, 0));
     }
     if is_row {
         let axis = found.rank() - if is_column { 1 } else { 2 };
-        found = found.with_layout(found.layout.at(axis, 0));
+        found = found.with_layout(found.layout.select(axis, 0));
     }
     Ok(found)
 }
 
-fn matrices(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
+fn multiply_matrices(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     let dtype = x.dtype.result_type(y.dtype);
     if !dtype.is_float() {
         return multiply_integers(b, x, y, dtype);
     }
     let (x, y) = (b.cast(x, dtype)?, b.cast(y, dtype)?);
-    require_fit(&x, &y)?;
+    require_equal_k(&x, &y)?;
     if x.rank() > 2 || y.rank() > 2 {
         return multiply_batches(b, &x, &y);
     }
     multiply_pair(b, &x, &y, None)
 }
 
-fn require_fit(x: &View, y: &View) -> Outcome {
+fn require_equal_k(x: &View, y: &View) -> Outcome {
     let ([.., k], [.., rows, _]) = (x.shape(), y.shape()) else {
         return Err("expected matrices".to_owned());
     };
@@ -70,7 +70,7 @@ fn require_fit(x: &View, y: &View) -> Outcome {
 /// Multiplies integer matrices in double precision, which is exact below 2^53.
 fn multiply_integers(b: &mut Builder, x: &View, y: &View, dtype: Dtype) -> Outcome<View> {
     let (x, y) = (b.cast(x, Dtype::Float64)?, b.cast(y, Dtype::Float64)?);
-    let found = matrices(b, &x, &y)?;
+    let found = multiply_matrices(b, &x, &y)?;
     b.cast(&found, dtype)
 }
 
@@ -116,8 +116,8 @@ fn multiply_batches(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
         x.shape()[x.rank() - 1],
         y.shape()[y.rank() - 1],
     ];
-    let (x, x_transposed) = stacked(b, x, &batch, count)?;
-    let (y, y_transposed) = stacked(b, y, &batch, count)?;
+    let (x, x_transposed) = stack(b, x, &batch, count)?;
+    let (y, y_transposed) = stack(b, y, &batch, count)?;
     let lines = ProductLayout {
         sizes: [rows, columns, k],
         are_transposed: [x_transposed, !y_transposed],
@@ -129,7 +129,7 @@ fn multiply_batches(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
 
 /// Returns a batch of matrices as one contiguous array, and whether each matrix is
 /// transposed in memory.
-fn stacked(b: &mut Builder, x: &View, batch: &[usize], count: usize) -> Outcome<(View, bool)> {
+fn stack(b: &mut Builder, x: &View, batch: &[usize], count: usize) -> Outcome<(View, bool)> {
     let ends = &x.shape()[x.rank() - 2..];
     let layout = x.layout.broadcast_to(&[batch, ends].concat());
     let wide = x.with_layout(layout.ok_or("the shapes do not broadcast")?);
@@ -181,13 +181,13 @@ fn add_product(
             })
         },
     );
-    b.step(reads, &[&made], kernel)?;
+    b.add_step(reads, &[&made], kernel)?;
     Ok(made)
 }
 
 pub(crate) fn linear(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
-    linear_layer(b, &x, &weight, call.array_if("bias")?.as_ref())
+    linear_layer(b, &x, &weight, call.opt_array("bias")?.as_ref())
 }
 
 /// Adds the operation that computes `x @ weight.T + bias` to the plan.
@@ -217,7 +217,7 @@ pub(crate) fn linear_layer(
     let found = if is_one_type && x.dtype.is_float() {
         multiply_pair(b, &rows, &transposed, bias)?
     } else {
-        let found = matrices(b, &rows, &transposed)?;
+        let found = multiply_matrices(b, &rows, &transposed)?;
         add_bias(b, found, bias)?
     };
     reshaped_view(b, &found, &shape)
@@ -248,7 +248,7 @@ pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (left, right): (Vec<usize>, Vec<usize>) = pairs.into_iter().unzip();
     let one = group_axes(b, &x, [&rows, &left])?;
     let other = group_axes(b, &y, [&right, &columns])?;
-    let found = matrices(b, &one, &other)?;
+    let found = multiply_matrices(b, &one, &other)?;
     let rows = rows.iter().map(|&axis| x.shape()[axis]);
     let columns = columns.iter().map(|&axis| y.shape()[axis]);
     let shape: Vec<usize> = rows.chain(columns).collect();
@@ -257,13 +257,13 @@ pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 
 /// Returns the axes of both arrays that are summed over.
 fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<usize>)> {
-    use super::call::{Resolved, unique_axes};
-    let axes = call.get("axes")?.unwrap_or(Resolved::Int(2));
-    if let Resolved::List(parts) = &axes {
+    use super::call::{ArgValue, unique_axes};
+    let axes = call.get("axes")?.unwrap_or(ArgValue::Int(2));
+    if let ArgValue::List(parts) = &axes {
         let [one, other] = &parts[..] else {
             return Err("axes: expected a list for each array".to_owned());
         };
-        let axes = |value: &Resolved, rank| unique_axes(&value.ints("axes")?, rank, "axes");
+        let axes = |value: &ArgValue, rank| unique_axes(&value.ints("axes")?, rank, "axes");
         let (one, other) = (axes(one, x)?, axes(other, y)?);
         if one.len() == other.len() {
             return Ok((one, other));

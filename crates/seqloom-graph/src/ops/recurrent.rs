@@ -26,7 +26,7 @@ pub(super) struct LayerSizes {
 }
 
 impl LayerSizes {
-    fn gates(&self) -> usize {
+    fn gate_count(&self) -> usize {
         recurrent::gate_count(self.has_cells)
     }
 
@@ -39,7 +39,7 @@ impl LayerSizes {
     fn cost(&self) -> usize {
         let numbers = self.batch.saturating_mul(self.length);
         let numbers = numbers.saturating_mul(self.width);
-        numbers.saturating_mul(self.width.saturating_mul(self.gates()) / 32 + 10)
+        numbers.saturating_mul(self.width.saturating_mul(self.gate_count()) / 32 + 10)
     }
 
     /// Reads the sizes from the arguments. The arrays are: initial states, initial cells,
@@ -51,9 +51,9 @@ impl LayerSizes {
     ) -> Outcome<RecurrentLayer<'a, T>> {
         Ok(RecurrentLayer {
             states: reads.take()?,
-            cells: reads.take_if(self.has_cells)?,
+            cells: reads.take_optional(self.has_cells)?,
             weight: reads.take()?,
-            bias: reads.take_if(self.has_state_bias)?,
+            bias: reads.take_optional(self.has_state_bias)?,
             mask,
             length: self.length,
             width: self.width,
@@ -89,12 +89,12 @@ impl LayerSizes {
                 h0.shape()
             ));
         }
-        sizes.check(call)?;
+        sizes.check_shapes(call)?;
         Ok(sizes)
     }
 
     /// Returns an error if the shape of an array does not match the sizes of the layer.
-    fn check(&self, call: &Call<'_>) -> Outcome {
+    fn check_shapes(&self, call: &Call<'_>) -> Outcome {
         let Self {
             batch,
             length,
@@ -102,7 +102,7 @@ impl LayerSizes {
             features,
             ..
         } = *self;
-        let rows = width.checked_mul(self.gates()).unwrap_or(0);
+        let rows = width.checked_mul(self.gate_count()).unwrap_or(0);
         let expected: [(&str, &[usize]); 7] = [
             ("h0", &[batch, width]),
             ("c0", &[batch, width]),
@@ -113,7 +113,7 @@ impl LayerSizes {
             ("mask", &[batch, length]),
         ];
         for (name, expected) in expected {
-            let found = call.array_if(name)?;
+            let found = call.opt_array(name)?;
             if let Some(found) = found.filter(|found| found.shape() != expected) {
                 let found = found.shape();
                 return Err(format!("{name}: expected {expected:?}, got {found:?}"));
@@ -125,7 +125,7 @@ impl LayerSizes {
 
 /// Returns all states, the last state, and the values that the gradient needs; only results
 /// that the graph uses are computed.
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
+pub(crate) fn add_recurrent(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let sizes = LayerSizes::new(call)?;
     let LayerSizes {
         batch,
@@ -138,18 +138,18 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let kept = b.allocate(dtype, &[batch, length, sizes.stored_parts() * width])?;
     let needs_kept = (2..call.operation.outputs.len()).any(|number| call.is_read(number));
     let (states, last_state) = if needs_kept || call.is_read(0) {
-        let states = compute(
+        let states = add_layer(
             b,
             call,
             sizes,
             &OutputStates::All(needs_kept.then_some(&kept)),
         )?;
-        let last_state = states.with_layout(states.layout.at(1, last));
+        let last_state = states.with_layout(states.layout.select(1, last));
         (states, last_state)
     } else {
         let place = super::call::to_float(last.cast_signed() as i64);
-        let place = super::create::fill(b, Dtype::Int64, &[batch], place)?;
-        let last_state = compute(b, call, sizes, &OutputStates::At(place))?;
+        let place = super::create::add_full(b, Dtype::Int64, &[batch], place)?;
+        let last_state = add_layer(b, call, sizes, &OutputStates::At(place))?;
         (b.allocate(dtype, &[batch, length, width])?, last_state)
     };
     if !sizes.has_cells {
@@ -157,7 +157,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     }
     // The last vector stored for the gradient is the cell state.
     let start = (sizes.stored_parts() - 1) * width;
-    let cell = kept.layout.at(1, last).part(1, start, width, 1);
+    let cell = kept.layout.select(1, last).slice(1, start, width, 1);
     Ok(vec![states, last_state, kept.with_layout(cell), kept])
 }
 
@@ -170,14 +170,14 @@ pub(super) enum OutputStates<'a> {
 }
 
 /// Adds a call of the kernel to the plan and returns the states.
-pub(super) fn compute(
+pub(super) fn add_layer(
     b: &mut Builder,
     call: &Call<'_>,
     sizes: LayerSizes,
     wanted: &OutputStates<'_>,
 ) -> Outcome<View> {
     let dtype = call.array("x")?.dtype;
-    let mask = call.array_if("mask")?;
+    let mask = call.opt_array("mask")?;
     let mask = mask.map(|mask| b.cast(&mask, Dtype::Bool)).transpose()?;
     let (places, kept, shape) = match wanted {
         OutputStates::All(kept) => (None, *kept, vec![sizes.batch, sizes.length, sizes.width]),
@@ -194,29 +194,29 @@ pub(super) fn compute(
     let states = b.allocate(dtype, &shape)?;
     let writes: Vec<&View> = std::iter::once(&states).chain(kept).collect();
     let kernel = Box::new(
-        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| by_float!(dtype, T => run::<T>(sizes, has_places, reads, writes, threads)),
+        move |reads: &[Read<'_>], writes: &mut [Write<'_>], threads| by_float!(dtype, T => run_layer::<T>(sizes, has_places, reads, writes, threads)),
     );
-    b.step(reads, &writes, kernel)?;
+    b.add_step(reads, &writes, kernel)?;
     Ok(states)
 }
 
 /// Lists the inputs of a layer in the order of the kernel.
 fn list_inputs(call: &Call<'_>, sizes: &LayerSizes) -> Outcome<Vec<View>> {
     let mut inputs = vec![call.array("x")?, call.array("w_ih")?];
-    inputs.extend(call.array_if("b_ih")?);
+    inputs.extend(call.opt_array("b_ih")?);
     inputs.push(call.array("h0")?);
     if sizes.has_cells {
         inputs.push(call.array("c0")?);
     }
     inputs.push(call.array("w_hh")?);
-    inputs.extend(call.array_if("b_hh")?);
+    inputs.extend(call.opt_array("b_hh")?);
     let all: Vec<Option<&View>> = inputs.iter().map(Some).collect();
     require_one_type(&all)?;
     Ok(inputs)
 }
 
 /// Runs a layer. `reads` ends with the optional arrays: the mask, then the positions.
-fn run<T: Float>(
+fn run_layer<T: Float>(
     sizes: LayerSizes,
     has_places: bool,
     mut reads: &[Read<'_>],
@@ -242,7 +242,7 @@ fn run<T: Float>(
     let inputs = RecurrentInputs {
         x: reads.take()?,
         weight: reads.take()?,
-        bias: reads.take_if(sizes.has_input_bias)?,
+        bias: reads.take_optional(sizes.has_input_bias)?,
         features: sizes.features,
     };
     let layer = sizes.take_layer::<T>(&mut reads, mask)?;

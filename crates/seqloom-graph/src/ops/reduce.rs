@@ -9,7 +9,7 @@ use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
-pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
+pub(crate) fn add_reduction(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let axes = call.axes("axis", x.rank())?;
     let keeps = call.flag("keepdims")?;
@@ -19,7 +19,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         "prod" => {
             let dtype = dtype.map_or_else(|| sum_type(x.dtype), Ok)?;
             let x = b.cast(&x, dtype)?;
-            fold(b, Reduce::Prod, &x, &axes)?
+            add_fold(b, Reduce::Prod, &x, &axes)?
         }
         "mean" => mean(b, &x, &axes)?,
         "max" => min_max(b, Reduce::Max, &x, &axes)?,
@@ -51,7 +51,7 @@ pub(crate) fn sum(
 ) -> Outcome<View> {
     let dtype = dtype.map_or_else(|| sum_type(x.dtype), Ok)?;
     let x = b.cast(x, dtype)?;
-    fold(b, Reduce::Sum, &x, axes)
+    add_fold(b, Reduce::Sum, &x, axes)
 }
 
 /// Returns the element type of a sum.
@@ -72,7 +72,7 @@ pub(crate) fn mean(b: &mut Builder, x: &View, axes: &[usize]) -> Outcome<View> {
         let found = mean(b, &wide, axes)?;
         return b.cast(&found, Dtype::Float32);
     }
-    let total = fold(b, Reduce::Sum, x, axes)?;
+    let total = add_fold(b, Reduce::Sum, x, axes)?;
     divide_by_count(b, total, reduced_count(x, axes))
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn min_max(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) 
         Dtype::Int64
     };
     let numbers = b.cast(x, wide)?;
-    let found = fold(b, which, &numbers, axes)?;
+    let found = add_fold(b, which, &numbers, axes)?;
     b.cast(&found, x.dtype)
 }
 
@@ -109,7 +109,7 @@ fn any_or_all(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outco
         let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
         let shape: Vec<usize> = kept.iter().map(|&axis| x.shape()[axis]).collect();
         let value = f64::from(u8::from(which == Reduce::Min));
-        return super::create::fill(b, Dtype::Bool, &shape, value);
+        return super::create::add_full(b, Dtype::Bool, &shape, value);
     }
     min_max(b, which, x, axes)
 }
@@ -124,13 +124,13 @@ fn moment(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]
     if !x.dtype.is_float() {
         return Err("defined for floats only".to_owned());
     }
-    let total = fold(b, Reduce::Sum, x, axes)?;
+    let total = add_fold(b, Reduce::Sum, x, axes)?;
     let mean = divide_by_count(b, keep_axes(&total, axes), reduced_count(x, axes))?;
     let both = vec![Operand::Array(x.clone()), Operand::Array(mean)];
     let off = add_function(b, "subtract", &Operands::new(both, x.dtype))?;
     let both = vec![Operand::Array(off.clone()), Operand::Array(off)];
     let square = add_function(b, "multiply", &Operands::new(both, x.dtype))?;
-    let total = fold(b, Reduce::Sum, &square, axes)?;
+    let total = add_fold(b, Reduce::Sum, &square, axes)?;
     let correction = call.float("correction")?.unwrap_or(0.0);
     let found = divide_by_count(b, total, (reduced_count(x, axes) - correction).max(0.0))?;
     if name == "var" {
@@ -144,7 +144,7 @@ fn moment(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]
 }
 
 /// Reduces an array along axes and removes these axes.
-pub(crate) fn fold(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
+pub(crate) fn add_fold(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
     let walk = Reduction::new(which, &x.layout, axes);
     let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
     let shape: Vec<usize> = kept.iter().map(|&axis| x.shape()[axis]).collect();
@@ -153,22 +153,22 @@ pub(crate) fn fold(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> 
         .iter()
         .filter_map(|axis| kept.iter().position(|kept| kept == axis));
     let order: Vec<usize> = places.collect();
-    let made = b.ordered(x.dtype, &shape, &order)?;
+    let made = b.allocate_in_order(x.dtype, &shape, &order)?;
     let kernel = Box::new(move |reads: &[Read<'_>], writes: &mut [Write<'_>], _| {
         let ([read, ..], [write]) = (reads, writes) else {
             return Ok(());
         };
         match read.dtype {
-            Dtype::Float32 => run_as::<f32>(&walk, *read, write),
-            Dtype::Float64 => run_as::<f64>(&walk, *read, write),
-            _ => run_as::<i64>(&walk, *read, write),
+            Dtype::Float32 => run_reduction::<f32>(&walk, *read, write),
+            Dtype::Float64 => run_reduction::<f64>(&walk, *read, write),
+            _ => run_reduction::<i64>(&walk, *read, write),
         }
     });
-    b.step(vec![x.clone()], &[&made], kernel)?;
+    b.add_step(vec![x.clone()], &[&made], kernel)?;
     Ok(made)
 }
 
-fn run_as<T: Element>(walk: &Reduction, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
+fn run_reduction<T: Element>(walk: &Reduction, read: Read<'_>, write: &mut Write<'_>) -> Outcome {
     walk.run::<T>(read.memory()?, write.slice()?);
     Ok(())
 }

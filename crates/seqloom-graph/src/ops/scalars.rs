@@ -11,14 +11,14 @@ type FloatFunction = fn(f64, f64) -> f64;
 
 /// Adds the scalar function with this name to the plan. The result is computed in
 /// double precision and then rounded.
-pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
+pub(crate) fn add_scalars(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     let function = find_function(name).ok_or("not defined for floats")?;
-    apply_each(b, function, inputs, inputs.dtype)
+    apply_elementwise(b, function, inputs, inputs.dtype)
 }
 
 /// Adds the operation `signbit` to the plan.
 pub(crate) fn signbit(b: &mut Builder, inputs: &Operands) -> Outcome<View> {
-    apply_each(
+    apply_elementwise(
         b,
         |x, _| f64::from(u8::from(x.is_sign_negative())),
         inputs,
@@ -26,7 +26,7 @@ pub(crate) fn signbit(b: &mut Builder, inputs: &Operands) -> Outcome<View> {
     )
 }
 
-fn apply_each(
+fn apply_elementwise(
     b: &mut Builder,
     function: FloatFunction,
     inputs: &Operands,
@@ -67,7 +67,7 @@ fn apply_each(
         }
         Ok(())
     });
-    b.step(reads, &[&made], kernel)?;
+    b.add_step(reads, &[&made], kernel)?;
     b.cast(&made, dtype)
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn reshaped_view(b: &mut Builder, x: &View, shape: &[usize]) -> Outco
     if let Some(layout) = x.layout.reshaped(shape) {
         return Ok(x.with_layout(layout));
     }
-    let copy = b.copy(x)?;
+    let copy = b.add_copy(x)?;
     Ok(copy.with_layout(Layout::new(shape)))
 }
 
@@ -82,14 +82,14 @@ pub(crate) fn moveaxis(call: &Call<'_>) -> Outcome<View> {
 }
 
 /// Moves an axis to the end.
-pub(crate) fn with_last(x: &View, axis: usize) -> View {
+pub(crate) fn move_axis_last(x: &View, axis: usize) -> View {
     let mut order: Vec<usize> = (0..x.rank()).filter(|other| *other != axis).collect();
     order.push(axis);
     x.with_layout(x.layout.permuted(&order))
 }
 
 /// Moves the last axis to another index.
-pub(crate) fn with_last_at(x: &View, axis: usize) -> View {
+pub(crate) fn move_last_axis(x: &View, axis: usize) -> View {
     let Some(last) = x.rank().checked_sub(1) else {
         return x.clone();
     };
@@ -139,7 +139,7 @@ pub(crate) fn squeeze(call: &Call<'_>) -> Outcome<View> {
     }
     let mut layout = x.layout.clone();
     for axis in (0..x.rank()).rev().filter(|axis| axes.contains(axis)) {
-        layout = layout.at(axis, 0);
+        layout = layout.select(axis, 0);
     }
     Ok(x.with_layout(layout))
 }
@@ -156,6 +156,6 @@ pub(crate) fn unstack(call: &Call<'_>) -> Outcome<Vec<View>> {
         return Err(format!("an operation cannot return {count} parts"));
     }
     Ok((0..count)
-        .map(|at| x.with_layout(x.layout.at(axis, at)))
+        .map(|at| x.with_layout(x.layout.select(axis, at)))
         .collect())
 }

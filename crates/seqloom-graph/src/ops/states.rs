@@ -1,7 +1,7 @@
 //! Recurrent layers that return only one state per sequence.
 
 use super::call::Call;
-use super::recurrent::{LayerSizes, OutputStates, compute};
+use super::recurrent::{LayerSizes, OutputStates, add_layer};
 use crate::Dtype;
 use crate::memory::Outcome;
 use crate::plan::{Builder, View};
@@ -25,8 +25,8 @@ pub(crate) fn read_states(
         return Ok(None);
     };
     let mut found = Vec::with_capacity(layers.len());
-    for (call, sizes) in layers.iter().zip(all) {
-        found.push(compute(b, call, sizes, &OutputStates::At(places.clone()))?);
+    for (call, size) in layers.iter().zip(all) {
+        found.push(add_layer(b, call, size, &OutputStates::At(places.clone()))?);
     }
     let found = match &found[..] {
         [one] => one.clone(),
@@ -52,7 +52,7 @@ fn read_positions(
     if let Some(place) = crate::reads::single_index(reader.operation) {
         let place = super::take::checked_index(place, sizes.length, true)?;
         let place = super::call::to_float(place.cast_signed() as i64);
-        return super::create::fill(b, Dtype::Int64, &[sizes.batch], place).map(Some);
+        return super::create::add_full(b, Dtype::Int64, &[sizes.batch], place).map(Some);
     }
     let places = reader.array("indices")?;
     super::take::require_ints(&places)?;
@@ -61,7 +61,7 @@ fn read_positions(
     if !is_one {
         return Ok(None);
     }
-    let places = places.with_layout(places.layout.at(2, 0).at(1, 0));
+    let places = places.with_layout(places.layout.select(2, 0).select(1, 0));
     let places = b.cast(&places, Dtype::Int64)?;
     b.contiguous(&places).map(Some)
 }

@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 
 use super::call::Call;
-use super::shapes::{reshaped_view, with_last, with_last_at};
+use super::shapes::{move_axis_last, move_last_axis, reshaped_view};
 use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
@@ -44,7 +44,7 @@ pub(crate) fn take_positions(
     let places = b.contiguous(&places)?;
     let (before, after) = (&x.shape()[..axis], &x.shape()[axis + 1..]);
     let shape: Vec<usize> = [before, indices.shape(), after].concat();
-    let blocks = Blocks {
+    let blocks = AxisBlocks {
         size: x.shape()[axis],
         inner: after.iter().product(),
         from_end,
@@ -56,12 +56,12 @@ pub(crate) fn take_positions(
         };
         let places = places.slice::<i64>()?;
         match x.dtype.size() {
-            1 => blocks.copy::<u8>(x.slice()?, places, write.slice()?),
-            4 => blocks.copy::<u32>(x.slice()?, places, write.slice()?),
-            _ => blocks.copy::<u64>(x.slice()?, places, write.slice()?),
+            1 => blocks.copy_blocks::<u8>(x.slice()?, places, write.slice()?),
+            4 => blocks.copy_blocks::<u32>(x.slice()?, places, write.slice()?),
+            _ => blocks.copy_blocks::<u64>(x.slice()?, places, write.slice()?),
         }
     });
-    b.step(vec![x, places], &[&made], kernel)?;
+    b.add_step(vec![x, places], &[&made], kernel)?;
     Ok(made)
 }
 
@@ -73,14 +73,14 @@ pub(crate) fn require_ints(indices: &View) -> Outcome {
 }
 
 /// An axis of an array, and the elements that each index of the axis selects.
-struct Blocks {
+struct AxisBlocks {
     size: usize,
     inner: usize,
     from_end: bool,
 }
 
-impl Blocks {
-    fn copy<T: Pod>(&self, x: &[T], places: &[i64], out: &mut [T]) -> Outcome {
+impl AxisBlocks {
+    fn copy_blocks<T: Pod>(&self, x: &[T], places: &[i64], out: &mut [T]) -> Outcome {
         let (size, inner) = (self.size * self.inner, self.inner);
         if inner == 0 || places.is_empty() || out.is_empty() {
             return Ok(());
@@ -127,7 +127,7 @@ pub(crate) fn take_along_axis(b: &mut Builder, call: &Call<'_>) -> Outcome<View>
     }
     let axis = call.axis("axis", rank)?.unwrap_or(rank - 1);
     let places = b.cast(&indices, Dtype::Int64)?;
-    let (x, places) = (with_last(&x, axis), with_last(&places, axis));
+    let (x, places) = (move_axis_last(&x, axis), move_axis_last(&places, axis));
     let (outer, size) = (&x.shape()[..rank - 1], x.shape()[rank - 1]);
     let count = places.shape()[rank - 1];
     let shared = crate::layout::broadcast([outer, &places.shape()[..rank - 1]])?;
@@ -152,13 +152,13 @@ pub(crate) fn take_along_axis(b: &mut Builder, call: &Call<'_>) -> Outcome<View>
             _ => gather_elements::<u64>(*x, places, write.slice()?),
         }
     });
-    b.step(vec![x, places], &[&made], kernel)?;
-    Ok(with_last_at(&made, axis))
+    b.add_step(vec![x, places], &[&made], kernel)?;
+    Ok(move_last_axis(&made, axis))
 }
 
 /// Copies the indexed elements of each row of x.
 fn gather_elements<T: Pod>(x: Read<'_>, places: &[i64], out: &mut [T]) -> Outcome {
-    let (size, step) = x.layout.row();
+    let (size, step) = x.layout.last_axis();
     let rows: usize = x.layout.shape.iter().rev().skip(1).product();
     let count = out.len().checked_div(rows).unwrap_or(0);
     if count == 0 {
@@ -166,7 +166,7 @@ fn gather_elements<T: Pod>(x: Read<'_>, places: &[i64], out: &mut [T]) -> Outcom
     }
     let memory = x.memory::<T>()?;
     // The offset of the first element of a row is defined even if the row is empty.
-    let column = x.layout.part(x.layout.rank() - 1, 0, 1, 1);
+    let column = x.layout.slice(x.layout.rank() - 1, 0, 1, 1);
     let rows = out.chunks_mut(count).zip(places.chunks(count));
     for ((out, places), start) in rows.zip(column.rows()) {
         for (out, &place) in out.iter_mut().zip(places) {

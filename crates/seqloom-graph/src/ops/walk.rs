@@ -18,7 +18,7 @@ pub(crate) trait Element: Pod + PartialOrd {
     fn is_nan(self) -> bool;
 }
 
-macro_rules! element {
+macro_rules! impl_element {
     ($type:ty, $zero:literal, $one:literal, $plus:expr, $by:expr, $nan:expr) => {
         impl Element for $type {
             const SUM_IDENTITY: Self = $zero;
@@ -39,7 +39,7 @@ macro_rules! element {
     };
 }
 
-element!(
+impl_element!(
     f32,
     0.0,
     1.0,
@@ -47,7 +47,7 @@ element!(
     |x: f32, y: f32| x * y,
     f32::is_nan
 );
-element!(
+impl_element!(
     f64,
     0.0,
     1.0,
@@ -55,7 +55,7 @@ element!(
     |x: f64, y: f64| x * y,
     f64::is_nan
 );
-element!(i64, 0, 1, i64::wrapping_add, i64::wrapping_mul, |_| false);
+impl_element!(i64, 0, 1, i64::wrapping_add, i64::wrapping_mul, |_| false);
 
 /// The operation that combines two elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(crate) enum Reduce {
 
 impl Reduce {
     #[inline]
-    fn join<T: Element>(self, total: T, more: T) -> T {
+    fn combine<T: Element>(self, total: T, more: T) -> T {
         match self {
             Self::Sum => total.plus(more),
             Self::Prod => total.times(more),
@@ -150,7 +150,7 @@ impl Reduction {
             });
         } else {
             for_each_position(outer, self.start, |at, place| {
-                out[place] = self.add_run(&x[at..], inner, out[place], &mut buffer);
+                out[place] = self.reduce_axes(&x[at..], inner, out[place], &mut buffer);
             });
         }
     }
@@ -185,21 +185,21 @@ impl Reduction {
             let pairs = out[..size].iter_mut().zip(&x[..size]);
             match self.fold {
                 Reduce::Sum => pairs.for_each(|(out, &x)| *out = out.plus(x)),
-                fold => pairs.for_each(|(out, &x)| *out = fold.join(*out, x)),
+                fold => pairs.for_each(|(out, &x)| *out = fold.combine(*out, x)),
             }
             return;
         }
         for number in 0..size {
             let total = &mut out[number * by];
-            *total = self.fold.join(*total, x[number * step]);
+            *total = self.fold.combine(*total, x[number * step]);
         }
     }
 
     /// Reduces all elements along the given axes to one value.
-    fn add_run<T: Element>(&self, x: &[T], axes: &[Axis], total: T, buffer: &mut Vec<T>) -> T {
+    fn reduce_axes<T: Element>(&self, x: &[T], axes: &[Axis], total: T, buffer: &mut Vec<T>) -> T {
         match axes {
-            [] => self.fold.join(total, x[0]),
-            [row] => self.join_row(total, x, row.step, row.size),
+            [] => self.fold.combine(total, x[0]),
+            [row] => self.combine_row(total, x, row.step, row.size),
             _ => {
                 let (together, parts) = buffered_axes(axes);
                 let mut total = total;
@@ -207,7 +207,7 @@ impl Reduction {
                     for (start, chunk) in axis_chunks(&together) {
                         buffer.clear();
                         for_each_position(&chunk, at + start, |at, _| buffer.push(x[at]));
-                        total = self.join_row(total, buffer, 1, buffer.len());
+                        total = self.combine_row(total, buffer, 1, buffer.len());
                     }
                 });
                 total
@@ -215,22 +215,22 @@ impl Reduction {
         }
     }
 
-    fn join_row<T: Element>(&self, total: T, row: &[T], step: usize, count: usize) -> T {
+    fn combine_row<T: Element>(&self, total: T, row: &[T], step: usize, count: usize) -> T {
         match self.fold {
             Reduce::Sum if step == 1 => total.plus(pairwise_sum(&row[..count])),
             Reduce::Sum => total.plus(strided_sum(row, step, count)),
             fold @ (Reduce::Max | Reduce::Min) if step == 1 && count >= COMPARE_LANES => {
                 let row = &row[..count];
-                let in_order = || row.iter().fold(total, |total, &x| fold.join(total, x));
-                row_extreme(fold, row).map_or_else(in_order, |found| fold.join(total, found))
+                let in_order = || row.iter().fold(total, |total, &x| fold.combine(total, x));
+                row_extreme(fold, row).map_or_else(in_order, |found| fold.combine(total, found))
             }
             fold => {
                 let numbers = row.iter().step_by(step.max(1)).take(count);
                 let repeated = std::iter::repeat_n(&row[0], count);
                 if step == 0 {
-                    repeated.fold(total, |total, &x| fold.join(total, x))
+                    repeated.fold(total, |total, &x| fold.combine(total, x))
                 } else {
-                    numbers.fold(total, |total, &x| fold.join(total, x))
+                    numbers.fold(total, |total, &x| fold.combine(total, x))
                 }
             }
         }
@@ -356,7 +356,7 @@ pub(crate) fn pairwise_sum<T: Element>(x: &[T]) -> T {
     }
     let (blocks, rest) = x.as_chunks::<8>();
     let Some((first, blocks)) = blocks.split_first() else {
-        return in_order(x);
+        return sum_in_order(x);
     };
     let mut sums = *first;
     for block in blocks {
@@ -370,7 +370,7 @@ pub(crate) fn pairwise_sum<T: Element>(x: &[T]) -> T {
 }
 
 /// Returns the sum of a small number of elements, which are added one after the other.
-fn in_order<T: Element>(x: &[T]) -> T {
+fn sum_in_order<T: Element>(x: &[T]) -> T {
     let mut numbers = x.iter().copied();
     let first = numbers.next().unwrap_or(T::SUM_IDENTITY);
     numbers.fold(first, T::plus)
@@ -401,15 +401,15 @@ mod tests {
         // The expected sums are those of numpy.sum for all 1000 elements and for the
         // first 100.
         let x: Vec<f32> = (0..1000_u16).map(|i| f32::from(i) * 0.1 + 0.3).collect();
-        assert_eq!(pairwise_sum(&x).to_bits(), SUM_OF_1000);
-        assert_eq!(pairwise_sum(&x[..100]).to_bits(), SUM_OF_100);
+        assert_eq!(pairwise_sum(&x).to_bits(), NUMPY_SUM_OF_1000);
+        assert_eq!(pairwise_sum(&x[..100]).to_bits(), NUMPY_SUM_OF_100);
     }
 
-    const SUM_OF_1000: u32 = 1_195_657_729;
-    const SUM_OF_100: u32 = 1_141_063_680;
+    const NUMPY_SUM_OF_1000: u32 = 1_195_657_729;
+    const NUMPY_SUM_OF_100: u32 = 1_141_063_680;
 
-    fn in_order(fold: Reduce, row: &[f32]) -> f32 {
-        row.iter().fold(row[0], |total, &x| fold.join(total, x))
+    fn sum_in_order(fold: Reduce, row: &[f32]) -> f32 {
+        row.iter().fold(row[0], |total, &x| fold.combine(total, x))
     }
 
     #[test]
@@ -425,7 +425,7 @@ mod tests {
             let walk = Reduction::new(fold, &Layout::new(&[row.len()]), &[0]);
             let mut out = [0.0];
             walk.run(row, &mut out);
-            assert_eq!(out[0].to_bits(), in_order(fold, row).to_bits());
+            assert_eq!(out[0].to_bits(), sum_in_order(fold, row).to_bits());
         }
     }
 

@@ -22,9 +22,9 @@ struct ConvGeometry {
 impl ConvGeometry {
     fn new(call: &Call<'_>, axes: usize) -> Outcome<Self> {
         Ok(Self {
-            stride: pair(call, "stride", axes, 1)?,
-            padding: pair(call, "padding", axes, 0)?,
-            dilation: pair(call, "dilation", axes, 1)?,
+            stride: height_width(call, "stride", axes, 1)?,
+            padding: height_width(call, "padding", axes, 0)?,
+            dilation: height_width(call, "dilation", axes, 1)?,
             groups: group_count(call)?,
         })
     }
@@ -32,7 +32,7 @@ impl ConvGeometry {
 
 /// Returns the height and width in an argument of a convolution. In one dimension, the
 /// height is `default`.
-fn pair(call: &Call<'_>, name: &str, axes: usize, default: usize) -> Outcome<[usize; 2]> {
+fn height_width(call: &Call<'_>, name: &str, axes: usize, default: usize) -> Outcome<[usize; 2]> {
     let sizes = match call.get(name)? {
         None => vec![default],
         Some(_) => call.shape(name)?,
@@ -102,7 +102,7 @@ fn conv_shape(
     })?;
     // Kernels copy a padded sample into memory with space for one extra stride.
     let padded = |axis: usize| shape.size[axis] + 2 * shape.padding[axis];
-    b.bytes(dtype, &[channels, padded(0), padded(1) + shape.stride[1]])?;
+    b.array_bytes(dtype, &[channels, padded(0), padded(1) + shape.stride[1]])?;
     Ok((shape, out))
 }
 
@@ -128,7 +128,7 @@ const MAX_POSITIONS: usize = 1 << 28;
 
 pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
-    let bias = call.array_if("bias")?;
+    let bias = call.opt_array("bias")?;
     let axes = axis_count(call, &x, &weight)?;
     let steps = ConvGeometry::new(call, axes)?;
     let dtype = require_one_type(&[Some(&x), Some(&weight), bias.as_ref()])?;
@@ -157,12 +157,12 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
                 let mut reads = ReadIter::new(reads);
                 let pair = (reads.take::<T>()?, reads.take()?);
                 let fill = if depthwise::is_depthwise(&shape) { depthwise::forward } else { conv::forward };
-                fill(&shape, pair, reads.take_if(has_bias)?, write.slice()?, threads);
+                fill(&shape, pair, reads.take_optional(has_bias)?, write.slice()?, threads);
                 Ok(())
             })
         },
     );
-    b.step(reads, &[&made], kernel)?;
+    b.add_step(reads, &[&made], kernel)?;
     Ok(made)
 }
 
@@ -236,7 +236,7 @@ fn add_input_grad(
             })
         },
     );
-    b.step(reads, &[&made], kernel)?;
+    b.add_step(reads, &[&made], kernel)?;
     Ok(made)
 }
 
@@ -245,7 +245,7 @@ pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcom
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let axes = axis_count(call, &x, &weight)?;
     let steps = ConvGeometry::new(call, axes)?;
-    let extra = pair(call, "output_padding", axes, 0)?;
+    let extra = height_width(call, "output_padding", axes, 0)?;
     if (0..2).any(|axis| extra[axis] >= steps.stride[axis] && extra[axis] > 0) {
         return Err(
             "this version of seqloom-run supports output_padding below the stride only".to_owned(),
@@ -264,7 +264,7 @@ pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcom
     let channels = inner.checked_mul(steps.groups).ok_or("groups: too many")?;
     let shape = out_shape(&[n, channels], [height, width], axes);
     let found = add_input_grad(b, &x, &weight, &shape, &steps)?;
-    let Some(bias) = call.array_if("bias")? else {
+    let Some(bias) = call.opt_array("bias")? else {
         return Ok(found);
     };
     let mut layout = bias.layout.clone();
@@ -304,7 +304,7 @@ pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
             })
         },
     );
-    b.step(vec![x], &[&made, &places], kernel)?;
+    b.add_step(vec![x], &[&made, &places], kernel)?;
     Ok(vec![made, places])
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn assign_offsets(needs: &[StorageNeed]) -> Option<(Vec<usize>, usize
         let others = placed
             .iter()
             .filter(|(_, other)| do_lifetimes_overlap(need, &needs[*other]));
-        let start = first_free(others.map(|(range, _)| range), bytes)?;
+        let start = free_offset(others.map(|(range, _)| range), bytes)?;
         let end = start.checked_add(bytes)?;
         (places[number], size) = (start, size.max(end));
         let at = placed.partition_point(|(range, _)| range.start < start);
@@ -41,11 +41,11 @@ fn do_lifetimes_overlap(one: &StorageNeed, other: &StorageNeed) -> bool {
     one.first <= other.last && other.first <= one.last
 }
 
-/// Returns the lowest free offset for `bytes` bytes. The occupied ranges must be sorted
+/// Returns the lowest free offset for `bytes` bytes. The used ranges must be sorted
 /// by their start.
-fn first_free<'a>(occupied: impl Iterator<Item = &'a Range<usize>>, bytes: usize) -> Option<usize> {
+fn free_offset<'a>(used: impl Iterator<Item = &'a Range<usize>>, bytes: usize) -> Option<usize> {
     let mut start = 0_usize;
-    for range in occupied {
+    for range in used {
         if start.checked_add(bytes)? <= range.start {
             break;
         }

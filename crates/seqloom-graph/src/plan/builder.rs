@@ -122,7 +122,7 @@ impl Builder {
         dtype: Dtype,
         shape: &[usize],
     ) -> Outcome<View> {
-        let bytes = self.bytes(dtype, shape)?;
+        let bytes = self.array_bytes(dtype, shape)?;
         self.storages.push(Storage { origin, bytes });
         Ok(View {
             storage: self.storages.len() - 1,
@@ -137,20 +137,20 @@ impl Builder {
     }
 
     /// Adds an array for the result of a step, with the given axis order in memory.
-    pub(crate) fn ordered(
+    pub(crate) fn allocate_in_order(
         &mut self,
         dtype: Dtype,
         shape: &[usize],
         order: &[usize],
     ) -> Outcome<View> {
         let view = self.allocate(dtype, shape)?;
-        Ok(view.with_layout(Layout::ordered(shape, order)))
+        Ok(view.with_layout(Layout::with_order(shape, order)))
     }
 
     /// Returns the size of an array in bytes, or an error if the size exceeds the
     /// limit. An axis of length 0 is counted as length 1, because kernels allocate
     /// memory for the other axes.
-    pub(crate) fn bytes(&self, dtype: Dtype, shape: &[usize]) -> Outcome<usize> {
+    pub(crate) fn array_bytes(&self, dtype: Dtype, shape: &[usize]) -> Outcome<usize> {
         let most = extent(shape).and_then(|count| count.checked_mul(dtype.size()));
         let most = most.filter(|&bytes| bytes <= self.limit);
         let is_empty = shape.contains(&0);
@@ -165,11 +165,11 @@ impl Builder {
     }
 
     /// Adds a step, which runs only once if its inputs are constant.
-    pub(crate) fn step(&mut self, reads: Vec<View>, writes: &[&View], kernel: Kernel) -> Outcome {
-        self.add(reads, writes, Work::Kernel(kernel))
+    pub(crate) fn add_step(&mut self, reads: Vec<View>, writes: &[&View], work: Kernel) -> Outcome {
+        self.push(reads, writes, Work::Kernel(work))
     }
 
-    pub(crate) fn add(&mut self, reads: Vec<View>, writes: &[&View], work: Work) -> Outcome {
+    pub(crate) fn push(&mut self, reads: Vec<View>, writes: &[&View], work: Work) -> Outcome {
         let is_once = reads.iter().all(|read| self.is_constant(read));
         let writes: Vec<usize> = writes.iter().map(|view| view.storage).collect();
         for &storage in &writes {

@@ -55,7 +55,7 @@ impl Elementwise {
         let mut inputs = Vec::with_capacity(reads.len());
         for (read, layout) in reads.iter().zip(&self.inputs) {
             inputs.push(ProgramInput {
-                source: InputData::Numbers(numbers(*read)?),
+                source: InputData::Numbers(read_elements(*read)?),
                 strides: layout.strides.clone(),
             });
         }
@@ -63,7 +63,7 @@ impl Elementwise {
         let mut targets = Vec::with_capacity(writes.len());
         for (write, dtype) in writes.iter_mut().zip(&self.outputs) {
             targets.push(OutputTarget {
-                numbers: numbers_mut(write, *dtype)?,
+                numbers: write_elements(write, *dtype)?,
                 strides: strides.clone(),
             });
         }
@@ -115,7 +115,7 @@ const BOOLEAN_OPS: [Op; 11] = [
 
 /// The maximum number of steps in a fused program; 32 registers of 4 KiB fit in an L2
 /// cache.
-const MAX_FUSED: usize = 32;
+const MAX_STEPS: usize = 32;
 
 /// A step that may be fused with the next one, and its program.
 type OpenStep = (Step<()>, Elementwise);
@@ -163,7 +163,7 @@ fn can_be_fused(open: &[OpenStep], step: &Step<()>, program: &Elementwise) -> bo
         makers.all(|(_, made)| made.is_exact() && layout.start == 0 && layout.is_contiguous())
     };
     let mut reads = step.reads.iter().zip(&program.inputs);
-    is_alike && open.len() < MAX_FUSED && reads.all(|(view, layout)| is_readable(view, layout))
+    is_alike && open.len() < MAX_STEPS && reads.all(|(view, layout)| is_readable(view, layout))
 }
 
 /// Fuses consecutive steps into one step. `uses` contains the number of steps that read
@@ -300,7 +300,7 @@ impl JoinedProgram {
 }
 
 /// Returns the memory of an array from its first element.
-fn numbers(read: Read<'_>) -> Outcome<Elements<'_>> {
+fn read_elements(read: Read<'_>) -> Outcome<Elements<'_>> {
     // Booleans are read as bytes, which avoids a check that each byte is 0 or 1.
     let dtype = match read.dtype {
         Dtype::Bool => Dtype::Uint8,
@@ -312,7 +312,7 @@ fn numbers(read: Read<'_>) -> Outcome<Elements<'_>> {
 }
 
 /// Returns the memory of a result.
-fn numbers_mut<'a>(write: &'a mut Write<'_>, dtype: Dtype) -> Outcome<ElementsMut<'a>> {
+fn write_elements<'a>(write: &'a mut Write<'_>, dtype: Dtype) -> Outcome<ElementsMut<'a>> {
     Ok(match dtype {
         Dtype::Float32 => ElementsMut::F32(write.slice()?),
         Dtype::Float64 => ElementsMut::F64(write.slice()?),

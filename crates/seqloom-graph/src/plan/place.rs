@@ -81,12 +81,12 @@ impl Plan {
             arena: &places,
             is_once: true,
         };
-        let once = placer.steps(once, &[])?;
+        let once = placer.place_steps(once, &[])?;
         let kept = run_once(&once, kept_size, weights)?;
         placer.is_once = false;
         Ok(Self {
-            steps: placer.steps(each, outputs)?,
-            outputs: outputs.iter().map(|view| placer.operand(view)).collect(),
+            steps: placer.place_steps(each, outputs)?,
+            outputs: outputs.iter().map(|view| placer.view(view)).collect(),
             kept,
             arena: size,
         })
@@ -120,7 +120,7 @@ fn run_once(
         weights,
         kept: &[],
     };
-    super::run::run(steps, &sources, memory.bytes_mut(), 1, false)
+    super::run::run_steps(steps, &sources, memory.bytes_mut(), 1, false)
         .map_err(|(operation, message)| (Some(operation), message))?;
     Ok(memory)
 }
@@ -209,7 +209,7 @@ struct Placer<'a> {
 }
 
 impl Placer<'_> {
-    fn steps(
+    fn place_steps(
         &self,
         steps: Vec<Step>,
         outputs: &[View],
@@ -227,7 +227,7 @@ impl Placer<'_> {
                 let freed = step
                     .storages()
                     .filter(|&storage| self.is_freed(storage, last[storage] == number));
-                let freed = freed.map(|storage| self.range(storage)).collect();
+                let freed = freed.map(|storage| self.storage_range(storage)).collect();
                 let kernel = match step.work {
                     Work::Kernel(kernel) => kernel,
                     Work::Elementwise(program) => {
@@ -236,11 +236,11 @@ impl Placer<'_> {
                     }
                 };
                 Ok(PlacedStep {
-                    reads: step.reads.iter().map(|view| self.operand(view)).collect(),
+                    reads: step.reads.iter().map(|view| self.view(view)).collect(),
                     writes: step
                         .writes
                         .iter()
-                        .map(|&storage| self.range(storage))
+                        .map(|&storage| self.storage_range(storage))
                         .collect(),
                     kernel,
                     operation: step.operation,
@@ -254,7 +254,7 @@ impl Placer<'_> {
         is_last && !self.is_once && self.storages[storage].origin == Origin::Step
     }
 
-    fn operand(&self, view: &View) -> PlacedView {
+    fn view(&self, view: &View) -> PlacedView {
         let region = match self.storages[view.storage].origin {
             Origin::Input(number) => Region::Input(number),
             Origin::Weight(_) => Region::Weights,
@@ -263,13 +263,13 @@ impl Placer<'_> {
         };
         PlacedView {
             region,
-            range: self.range(view.storage),
+            range: self.storage_range(view.storage),
             layout: view.layout.clone(),
             dtype: view.dtype,
         }
     }
 
-    fn range(&self, storage: usize) -> Range<usize> {
+    fn storage_range(&self, storage: usize) -> Range<usize> {
         let Storage { origin, bytes } = self.storages[storage];
         let start = match origin {
             Origin::Input(_) => 0,

@@ -21,13 +21,13 @@ impl Plan {
         threads: usize,
         is_poisoned: bool,
     ) -> Result<(), (usize, String)> {
-        run(&self.steps, sources, arena, threads, is_poisoned)
+        run_steps(&self.steps, sources, arena, threads, is_poisoned)
     }
 }
 
 impl Sources<'_> {
     /// Returns the memory of an array after all steps have run.
-    pub(crate) fn find<'a>(&'a self, operand: &PlacedView, arena: &'a [u8]) -> Option<&'a [u8]> {
+    pub(crate) fn memory<'a>(&'a self, operand: &PlacedView, arena: &'a [u8]) -> Option<&'a [u8]> {
         match operand.region {
             Region::Input(number) => self.inputs.get(number).copied(),
             Region::Weights => self.weights.get(operand.range.clone()),
@@ -40,7 +40,7 @@ impl Sources<'_> {
 /// Runs steps in order. An error includes the index of the operation that failed. If
 /// memory is
 /// `poisoned`, values are overwritten with NaN after their last use.
-pub(crate) fn run(
+pub(crate) fn run_steps(
     steps: &[PlacedStep],
     sources: &Sources<'_>,
     arena: &mut [u8],
@@ -60,7 +60,7 @@ pub(crate) fn run(
 }
 
 fn run_step(step: &PlacedStep, sources: &Sources<'_>, arena: &mut [u8], threads: usize) -> Outcome {
-    let mut pieces = SplitArena::split(arena, &step.writes)?;
+    let mut pieces = SplitArena::split_ranges(arena, &step.writes)?;
     let mut writes: Vec<Write<'_>> = Vec::with_capacity(step.writes.len());
     for bytes in pieces.written.iter_mut().map(std::mem::take) {
         writes.push(Write { bytes });
@@ -83,7 +83,7 @@ struct SplitArena<'a> {
 }
 
 impl<'a> SplitArena<'a> {
-    fn split(arena: &'a mut [u8], ranges: &[Range<usize>]) -> Outcome<Self> {
+    fn split_ranges(arena: &'a mut [u8], ranges: &[Range<usize>]) -> Outcome<Self> {
         let mut order: Vec<usize> = (0..ranges.len()).collect();
         order.sort_by_key(|&number| (ranges[number].start, ranges[number].end));
         let mut written: Vec<&mut [u8]> = Vec::with_capacity(ranges.len());

@@ -9,17 +9,17 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 use crate::Export;
-use crate::manifest::hash;
+use crate::manifest::sha256_hex;
 
 /// The files of an export; a test may change them.
 #[derive(Clone)]
-pub(crate) struct Files {
+pub(crate) struct ExportFixture {
     pub(crate) manifest: Value,
     pub(crate) contents: BTreeMap<String, Vec<u8>>,
     pub(crate) method: CompressionMethod,
 }
 
-impl Files {
+impl ExportFixture {
     /// Returns a model that doubles its inputs and adds a weight.
     pub(crate) fn doubling_model() -> Self {
         let graph = json!({
@@ -70,10 +70,10 @@ impl Files {
     pub(crate) fn manifest_with_hashes(&self) -> Value {
         let mut manifest = self.manifest.clone();
         for (name, bytes) in &self.contents {
-            manifest["files"][name] = Value::String(hash(bytes));
+            manifest["files"][name] = Value::String(sha256_hex(bytes));
         }
         manifest["checksum"] = Value::String("0".repeat(64));
-        let sum = hash(manifest.to_string().as_bytes());
+        let sum = sha256_hex(manifest.to_string().as_bytes());
         manifest["checksum"] = Value::String(sum);
         manifest
     }
@@ -96,7 +96,7 @@ impl Files {
     }
 
     /// Applies a change to `graph.json`.
-    pub(crate) fn change(&mut self, change: impl FnOnce(&mut Value)) {
+    pub(crate) fn edit_graph(&mut self, change: impl FnOnce(&mut Value)) {
         let mut graph: Value = serde_json::from_slice(&self.contents["graph.json"]).unwrap();
         change(&mut graph);
         self.contents

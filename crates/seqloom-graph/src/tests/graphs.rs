@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Files;
+use super::ExportFixture;
 use crate::{Array, Elements, Input, Limits, Model};
 
 /// A graph under construction.
@@ -72,24 +72,27 @@ impl GraphBuilder {
 }
 
 /// Returns the outputs of a graph.
-pub(crate) fn run(graph: &Value, inputs: &[(&[usize], Vec<f32>)]) -> Result<Vec<Array>, String> {
-    run_with(graph, inputs, false)
+pub(crate) fn run_graph(
+    graph: &Value,
+    inputs: &[(&[usize], Vec<f32>)],
+) -> Result<Vec<Array>, String> {
+    run_with_poison(graph, inputs, false)
 }
 
-/// Does the same as [`run`], but fills unused memory with NaN.
+/// Does the same as [`run_graph`], but fills unused memory with NaN.
 pub(crate) fn run_poisoned(
     graph: &Value,
     inputs: &[(&[usize], Vec<f32>)],
 ) -> Result<Vec<Array>, String> {
-    run_with(graph, inputs, true)
+    run_with_poison(graph, inputs, true)
 }
 
-fn run_with(
+fn run_with_poison(
     graph: &Value,
     inputs: &[(&[usize], Vec<f32>)],
     is_poisoned: bool,
 ) -> Result<Vec<Array>, String> {
-    let export = Files::new(graph, &[]).open()?;
+    let export = ExportFixture::new(graph, &[]).open()?;
     let names: Vec<String> = (0..inputs.len())
         .map(|number| format!("in{number}"))
         .collect();
@@ -106,6 +109,6 @@ fn run_with(
         memory_bytes: 1 << 22,
     };
     let model = Model::new(export, limits).map_err(|error| error.to_string())?;
-    let found = model.run_with(&given, 1, is_poisoned);
+    let found = model.run_with_poison(&given, 1, is_poisoned);
     found.map_err(|error| format!("{error:?}"))
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Files, GraphBuilder, run, run_poisoned};
+use super::{ExportFixture, GraphBuilder, run_graph, run_poisoned};
 
 /// A value of a graph: its number, its shape, and whether it is boolean.
 #[derive(Clone)]
@@ -16,10 +16,10 @@ struct RandomValue {
 /// The index of an operation, and the two values that it reads.
 type RandomIndices = (usize, usize, usize);
 
-const UNARY: [&str; 8] = [
+const UNARY_OPERATIONS: [&str; 8] = [
     "relu", "gelu", "silu", "sigmoid", "exp", "negative", "square", "softplus",
 ];
-const BINARY: [&str; 6] = ["add", "subtract", "multiply", "divide", "maximum", "pow"];
+const BINARY_OPERATIONS: [&str; 6] = ["add", "subtract", "multiply", "divide", "maximum", "pow"];
 
 /// The name, the arguments and the result shape of an operation, and whether the result is
 /// boolean.
@@ -27,7 +27,7 @@ type RandomOperation = (&'static str, Value, [usize; 2], bool);
 
 /// Applies the operation with this index to two values, or returns `None` if the
 /// operation does not support these values.
-fn choose(
+fn choose_operation(
     kind: usize,
     [x, y]: [&RandomValue; 2],
     boolean: Option<&RandomValue>,
@@ -35,8 +35,8 @@ fn choose(
     let alike = y.shape == x.shape || y.shape == [x.shape[0], 1];
     let (a, b) = (json!({"value": x.number}), json!({"value": y.number}));
     Some(match kind {
-        it @ 0..8 => (UNARY[it], json!([a]), x.shape, false),
-        it @ 8..14 if alike => (BINARY[it - 8], json!([a, b]), x.shape, false),
+        it @ 0..8 => (UNARY_OPERATIONS[it], json!([a]), x.shape, false),
+        it @ 8..14 if alike => (BINARY_OPERATIONS[it - 8], json!([a, b]), x.shape, false),
         14 if alike => ("greater", json!([a, b]), x.shape, true),
         15 => ("multiply", json!([a, 0.7]), x.shape, false),
         16 => {
@@ -55,7 +55,7 @@ fn choose(
 
 /// Returns a graph of random operations on two matrices; its last values are the
 /// outputs.
-fn graph(draws: &[RandomIndices]) -> GraphBuilder {
+fn random_graph(draws: &[RandomIndices]) -> GraphBuilder {
     let mut maker = GraphBuilder::new(&[json!([3, 5]), json!([3, 1])]);
     let float = |number, shape| RandomValue {
         number,
@@ -67,7 +67,7 @@ fn graph(draws: &[RandomIndices]) -> GraphBuilder {
         let floats: Vec<&RandomValue> = values.iter().filter(|value| !value.is_bool).collect();
         let pair = [first, second].map(|at| floats[at % floats.len()]);
         let boolean = values.iter().rfind(|value| value.is_bool);
-        let Some((name, args, shape, is_bool)) = choose(kind, pair, boolean) else {
+        let Some((name, args, shape, is_bool)) = choose_operation(kind, pair, boolean) else {
             continue;
         };
         let dtype = if is_bool { "bool" } else { "float32" };
@@ -83,7 +83,7 @@ fn graph(draws: &[RandomIndices]) -> GraphBuilder {
     maker
 }
 
-fn wave(count: u16) -> Vec<f32> {
+fn sine_wave(count: u16) -> Vec<f32> {
     (0..count).map(|at| (f32::from(at) * 0.7).sin()).collect()
 }
 
@@ -93,7 +93,7 @@ proptest! {
         draws in prop::collection::vec((0_usize..20, 0_usize..9, 0_usize..9), 1..24),
         cut in 0_usize..24,
     ) {
-        let alone = graph(&draws).to_json();
+        let alone = random_graph(&draws).to_json();
         let count = alone["operations"].as_array().unwrap().len();
         prop_assume!(count > 0);
         let cut = cut % count;
@@ -101,18 +101,21 @@ proptest! {
         let groups: Vec<_> = ranges.into_iter().filter(|[first, end]| first < end).collect();
         let mut grouped = alone.clone();
         grouped["groups"] = json!(groups);
-        let inputs = [(&[3, 5][..], wave(15)), (&[3, 1], wave(3))];
+        let inputs = [(&[3, 5][..], sine_wave(15)), (&[3, 1], sine_wave(3))];
         let bits = |arrays: Result<Vec<crate::Array>, String>| format!("{:?}", arrays.unwrap());
-        let wanted = bits(run(&alone, &inputs));
-        prop_assert_eq!(&bits(run(&grouped, &inputs)), &wanted);
+        let wanted = bits(run_graph(&alone, &inputs));
+        prop_assert_eq!(&bits(run_graph(&grouped, &inputs)), &wanted);
         prop_assert_eq!(&bits(run_poisoned(&grouped, &inputs)), &wanted);
     }
 }
 
-fn error_of(groups: &Value) -> String {
-    let mut graph = graph(&[(0, 0, 0), (1, 2, 0), (2, 3, 0)]).to_json();
+fn groups_error(groups: &Value) -> String {
+    let mut graph = random_graph(&[(0, 0, 0), (1, 2, 0), (2, 3, 0)]).to_json();
     graph["groups"] = groups.clone();
-    Files::new(&graph, &[]).open().map(|_| ()).unwrap_err()
+    ExportFixture::new(&graph, &[])
+        .open()
+        .map(|_| ())
+        .unwrap_err()
 }
 
 #[test]
@@ -126,8 +129,8 @@ fn groups_that_overlap_or_exceed_the_operations_are_an_error() {
         json!([[0]]),
         json!([7]),
     ] {
-        let message = error_of(&groups);
+        let message = groups_error(&groups);
         assert!(message.contains("groups: "), "{message}");
     }
-    assert!(error_of(&json!({})).contains("groups: expected a list"));
+    assert!(groups_error(&json!({})).contains("groups: expected a list"));
 }

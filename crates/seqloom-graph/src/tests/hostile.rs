@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Files, GraphBuilder, run};
+use super::{ExportFixture, GraphBuilder, run_graph};
 use crate::{Elements, Export, Input, Limits, Model};
 
 /// Returns a graph that contains many different operations.
-fn graph() -> Value {
+fn varied_graph() -> Value {
     let mut maker = GraphBuilder::new(&[json!(["batch", 4, "length"]), json!([4, 2, 3])]);
     let conv = add_windows(&mut maker);
     let key = json!([{"ellipsis": true}, {"slice": [0, -1, 2]}]);
@@ -100,7 +100,7 @@ proptest! {
     fn a_corrupt_graph_is_an_error_or_runs(
         changes in prop::collection::vec((any::<prop::sample::Index>(), corrupt_values()), 1..4)
     ) {
-        let mut graph = graph();
+        let mut graph = varied_graph();
         for (place, value) in changes {
             let mut all = Vec::new();
             json_paths(&graph, "", &mut all);
@@ -109,7 +109,7 @@ proptest! {
             }
         }
         let inputs = [(&[2, 4, 6][..], vec![0.5; 48]), (&[4, 2, 3], vec![0.25; 24])];
-        if let Err(message) = run(&graph, &inputs) {
+        if let Err(message) = run_graph(&graph, &inputs) {
             // A panic during a run is reported as a format error.
             prop_assert!(!message.starts_with("Format"), "{}", message);
         }
@@ -118,7 +118,7 @@ proptest! {
 
 #[test]
 fn every_flipped_byte_is_an_error_or_harmless() {
-    let zip = Files::doubling_model().zip();
+    let zip = ExportFixture::doubling_model().zip();
     let scores = |zip: Vec<u8>| {
         let model = Model::new(Export::from_zip(zip)?, Limits::default())?;
         let input = Input {
@@ -145,13 +145,13 @@ fn an_array_larger_than_the_limit_is_never_allocated() {
     let shape = json!([1 << 20, 1 << 20, 1 << 20]);
     let made = maker.add("zeros", &size, &[("float32", shape)]);
     maker.mark_output(made);
-    let message = run(&maker.to_json(), &[(&[1], vec![0.0])]).unwrap_err();
+    let message = run_graph(&maker.to_json(), &[(&[1], vec![0.0])]).unwrap_err();
     assert!(message.contains("is larger than the"), "{message}");
 }
 
 /// Returns the error of a graph in which each operation reads the output of the previous
 /// operation.
-fn error_of(shape: &[usize], calls: &[(&str, Value, &str, Value)]) -> String {
+fn chain_error(shape: &[usize], calls: &[(&str, Value, &str, Value)]) -> String {
     let mut maker = GraphBuilder::new(&[json!(shape)]);
     let mut value = 0;
     for (name, args, dtype, made) in calls {
@@ -161,14 +161,14 @@ fn error_of(shape: &[usize], calls: &[(&str, Value, &str, Value)]) -> String {
     }
     maker.mark_output(value);
     let count = shape.iter().product();
-    run(&maker.to_json(), &[(shape, vec![0.0; count])]).unwrap_err()
+    run_graph(&maker.to_json(), &[(shape, vec![0.0; count])]).unwrap_err()
 }
 
 #[test]
 fn the_memory_limit_is_checked_before_lists_are_built() {
     let tera = 1_000_000_000_000_u64;
     let one_hot = ("one_hot", json!([tera]), "int64", json!([1, tera]));
-    let message = error_of(&[1], &[one_hot]);
+    let message = chain_error(&[1], &[one_hot]);
     assert!(message.contains("is larger than the 4194304"), "{message}");
     // An array of this size fits in memory as bytes, but not as indices of 8 bytes
     // each.
@@ -176,7 +176,7 @@ fn the_memory_limit_is_checked_before_lists_are_built() {
     let cast = ("astype", json!([{"dtype": "uint8"}]), "uint8", json!([1]));
     let wide = ("broadcast_to", json!([[mega]]), "uint8", json!([mega]));
     let transposed = ("flip", json!([]), "uint8", json!([mega]));
-    let message = error_of(&[1], &[cast, wide, transposed]);
+    let message = chain_error(&[1], &[cast, wide, transposed]);
     assert!(
         message.contains("[1048576] of int64 is larger"),
         "{message}"
@@ -188,7 +188,7 @@ fn an_empty_array_with_long_axes_is_an_error() {
     let shape = json!([1 << 20, 1 << 20, 0]);
     let wide = ("broadcast_to", json!([shape]), "float32", shape.clone());
     let sum = ("exp", json!([]), "float32", shape);
-    let message = error_of(&[1, 1, 0], &[wide, sum]);
+    let message = chain_error(&[1, 1, 0], &[wide, sum]);
     assert!(message.contains("is larger than the"), "{message}");
 }
 
@@ -196,7 +196,7 @@ fn an_empty_array_with_long_axes_is_an_error() {
 fn a_view_with_too_many_elements_is_an_error() {
     let shape = json!([0, 1_u64 << 40, 1_u64 << 40]);
     let wide = ("broadcast_to", json!([shape]), "float32", shape.clone());
-    let message = error_of(&[0, 1, 1], &[wide]);
+    let message = chain_error(&[0, 1, 1], &[wide]);
     assert!(message.contains("is too large"), "{message}");
 }
 
@@ -213,7 +213,7 @@ fn the_memory_of_a_padded_sample_is_checked_before_the_kernel_runs() {
         (&[1, 2, 1, 1][..], vec![1.0; 2]),
         (&[2, 1, 2, 2], vec![1.0; 8]),
     ];
-    let message = run(&maker.to_json(), &inputs).unwrap_err();
+    let message = run_graph(&maker.to_json(), &inputs).unwrap_err();
     assert!(message.contains("is larger than the"), "{message}");
 }
 
@@ -226,7 +226,7 @@ fn repeated_outputs_count_towards_the_memory_limit() {
     for _ in 0..4 {
         maker.mark_output(wide);
     }
-    let message = run(&maker.to_json(), &[(&[1], vec![0.0])]).unwrap_err();
+    let message = run_graph(&maker.to_json(), &[(&[1], vec![0.0])]).unwrap_err();
     assert!(message.contains("4194304 for results"), "{message}");
 }
 
@@ -241,7 +241,7 @@ fn extreme_diagonals_and_shifts_do_not_overflow() {
     let args = json!([{"value": 0}, [i64::MAX, i64::MAX]]);
     let made = maker.add("roll", &args, &[("float32", json!([1, 3]))]);
     maker.mark_output(made);
-    let found = run(&maker.to_json(), &[(&[1, 3], vec![1.0, 2.0, 3.0])]).unwrap();
+    let found = run_graph(&maker.to_json(), &[(&[1, 3], vec![1.0, 2.0, 3.0])]).unwrap();
     assert_eq!(found[0].values.as_f32(), Some(&[1.0, 2.0, 3.0][..]));
     assert_eq!(found[1].values.as_f32(), Some(&[2.0, 3.0, 1.0][..]));
 }
@@ -254,7 +254,7 @@ fn a_step_along_an_axis_of_length_1_may_have_any_size() {
     let made = maker.add("index", &args, &[("float32", json!([2, 1, 2]))]);
     maker.mark_output(made);
     let numbers = (0_u8..12).map(f32::from).collect();
-    let found = run(&maker.to_json(), &[(&[2, 3, 2], numbers)]).unwrap();
+    let found = run_graph(&maker.to_json(), &[(&[2, 3, 2], numbers)]).unwrap();
     assert_eq!(found[0].values.as_f32(), Some(&[0.0, 1.0, 6.0, 7.0][..]));
 }
 
@@ -264,19 +264,19 @@ fn the_graph_of_the_corruption_test_runs_unchanged() {
         (&[2, 4, 6][..], vec![0.5; 48]),
         (&[4, 2, 3], vec![0.25; 24]),
     ];
-    assert_eq!(run(&graph(), &inputs).unwrap().len(), 2);
+    assert_eq!(run_graph(&varied_graph(), &inputs).unwrap().len(), 2);
 }
 
 #[test]
 fn lists_longer_than_the_number_of_axes_are_an_error() {
     let ones = json!(vec![1; 100_000]);
-    let message = error_of(&[1], &[("tile", json!([ones]), "float32", json!([1]))]);
+    let message = chain_error(&[1], &[("tile", json!([ones]), "float32", json!([1]))]);
     assert!(
         message.contains("repetitions: expected at most 16 numbers, got 100000"),
         "{message}"
     );
     let key = json!([vec![json!({"newaxis": true}); 100_000]]);
-    let message = error_of(&[1], &[("index", key, "float32", json!([1]))]);
+    let message = chain_error(&[1], &[("index", key, "float32", json!([1]))]);
     assert!(
         message.contains("key: expected at most 32 parts"),
         "{message}"

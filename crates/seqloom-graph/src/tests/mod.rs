@@ -10,5 +10,5 @@ mod poison;
 mod running;
 mod slices;
 
-pub(crate) use files::Files;
-pub(crate) use graphs::{GraphBuilder, run, run_poisoned};
+pub(crate) use files::ExportFixture;
+pub(crate) use graphs::{GraphBuilder, run_graph, run_poisoned};

@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{GraphBuilder, run, run_poisoned};
+use super::{GraphBuilder, run_graph, run_poisoned};
 
 /// A random operation on arrays of shape 3 x 4: its index, and the indices of its operands.
 type Choice = (u8, prop::sample::Index, prop::sample::Index);
 
 /// Returns a graph in which all arrays have shape 3 x 4, in C or transposed order.
-fn graph(choices: &[Choice], outputs: &[prop::sample::Index]) -> Value {
+fn random_graph(choices: &[Choice], outputs: &[prop::sample::Index]) -> Value {
     let mut maker = GraphBuilder::new(&[json!([3, 4])]);
     let mut known = vec![0];
     for (which, one, other) in choices {
@@ -72,10 +72,10 @@ proptest! {
         choices in prop::collection::vec(any::<Choice>(), 1..40),
         outputs in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
     ) {
-        let graph = graph(&choices, &outputs);
+        let graph = random_graph(&choices, &outputs);
         let x: Vec<f32> = (0..12_u8).map(|i| f32::from(i) - 5.5).collect();
         let inputs = [(&[3, 4][..], x)];
-        let expected = run(&graph, &inputs).unwrap();
+        let expected = run_graph(&graph, &inputs).unwrap();
         let numbers = expected.iter().flat_map(|array| array.values.as_f32().unwrap());
         let is_finite = numbers.into_iter().all(|x| x.is_finite());
         prop_assert!(is_finite);

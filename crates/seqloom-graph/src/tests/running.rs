@@ -2,27 +2,31 @@
 
 use serde_json::{Value, json};
 
-use super::{Files, GraphBuilder, run};
+use super::{ExportFixture, GraphBuilder, run_graph};
 use crate::{Array, Elements, Input, Limits, Model, Values};
 
-fn numbers(array: &Array) -> &[f32] {
+fn float_values(array: &Array) -> &[f32] {
     array.values.as_f32().unwrap()
 }
 
-fn steps(count: u16) -> Vec<f32> {
+fn ascending_values(count: u16) -> Vec<f32> {
     (0..count).map(f32::from).collect()
 }
 
 #[test]
 fn inputs_are_combined_with_weights_and_numbers() {
-    let model = Model::new(Files::doubling_model().open().unwrap(), Limits::default()).unwrap();
+    let model = Model::new(
+        ExportFixture::doubling_model().open().unwrap(),
+        Limits::default(),
+    )
+    .unwrap();
     let input = Input {
         name: "inputs",
         shape: &[2, 3],
         data: Elements::F32(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]),
     };
     let found = model.run(&[input], 1).unwrap();
-    assert_eq!(numbers(&found[0]), [1.0, 4.0, 7.0, 7.0, 10.0, 13.0]);
+    assert_eq!(float_values(&found[0]), [1.0, 4.0, 7.0, 7.0, 10.0, 13.0]);
     assert_eq!(
         (found[0].name.as_str(), &found[0].shape[..]),
         ("outputs", &[2, 3][..])
@@ -31,7 +35,11 @@ fn inputs_are_combined_with_weights_and_numbers() {
 
 #[test]
 fn another_batch_size_makes_another_plan() {
-    let model = Model::new(Files::doubling_model().open().unwrap(), Limits::default()).unwrap();
+    let model = Model::new(
+        ExportFixture::doubling_model().open().unwrap(),
+        Limits::default(),
+    )
+    .unwrap();
     for batch in [1, 3, 1] {
         let data = vec![0.5; batch * 3];
         let input = Input {
@@ -40,7 +48,7 @@ fn another_batch_size_makes_another_plan() {
             data: Elements::F32(&data),
         };
         assert_eq!(
-            numbers(&model.run(&[input], 1).unwrap()[0]).len(),
+            float_values(&model.run(&[input], 1).unwrap()[0]).len(),
             batch * 3
         );
     }
@@ -48,7 +56,11 @@ fn another_batch_size_makes_another_plan() {
 
 #[test]
 fn a_wrong_input_shape_is_named_in_the_error() {
-    let model = Model::new(Files::doubling_model().open().unwrap(), Limits::default()).unwrap();
+    let model = Model::new(
+        ExportFixture::doubling_model().open().unwrap(),
+        Limits::default(),
+    )
+    .unwrap();
     let input = Input {
         name: "inputs",
         shape: &[2, 4],
@@ -64,9 +76,12 @@ fn convolution_runs_along_the_last_axis() {
     let args = json!([{"value": 0}, {"value": 1}]);
     let made = maker.add("conv1d", &args, &[("float32", json!(["batch", 1, "n1"]))]);
     maker.mark_output(made);
-    let inputs = [(&[1, 1, 4][..], steps(4)), (&[1, 1, 2], vec![1.0, 10.0])];
-    let found = run(&maker.to_json(), &inputs).unwrap();
-    assert_eq!(numbers(&found[0]), [10.0, 21.0, 32.0]);
+    let inputs = [
+        (&[1, 1, 4][..], ascending_values(4)),
+        (&[1, 1, 2], vec![1.0, 10.0]),
+    ];
+    let found = run_graph(&maker.to_json(), &inputs).unwrap();
+    assert_eq!(float_values(&found[0]), [10.0, 21.0, 32.0]);
 }
 
 #[test]
@@ -79,8 +94,8 @@ fn index_keys_select_parts_of_axes() {
         &[("float32", json!([3, 2, 1]))],
     );
     maker.mark_output(made);
-    let found = run(&maker.to_json(), &[(&[3, 4], steps(12))]).unwrap();
-    assert_eq!(numbers(&found[0]), [9.0, 11.0, 5.0, 7.0, 1.0, 3.0]);
+    let found = run_graph(&maker.to_json(), &[(&[3, 4], ascending_values(12))]).unwrap();
+    assert_eq!(float_values(&found[0]), [9.0, 11.0, 5.0, 7.0, 1.0, 3.0]);
 }
 
 #[test]
@@ -93,9 +108,9 @@ fn negative_indices_count_from_the_end() {
         let made = maker.add("take", &args, &[("float32", json!([1]))]);
         maker.option("axis", json!(0));
         maker.mark_output(made);
-        run(&maker.to_json(), &[(&[3], steps(3))])
+        run_graph(&maker.to_json(), &[(&[3], ascending_values(3))])
     };
-    assert_eq!(numbers(&graph(-1).unwrap()[0]), [2.0]);
+    assert_eq!(float_values(&graph(-1).unwrap()[0]), [2.0]);
     assert!(
         graph(3)
             .unwrap_err()
@@ -115,13 +130,13 @@ fn where_selects_by_condition() {
     let made = maker.add("where", &args, &[("float32", json!([4]))]);
     maker.mark_output(booleans);
     maker.mark_output(made);
-    let found = run(&maker.to_json(), &[(&[4], steps(4))]).unwrap();
+    let found = run_graph(&maker.to_json(), &[(&[4], ascending_values(4))]).unwrap();
     assert_eq!(
         found[0].values,
         Values::Bool(vec![false, false, true, true])
     );
     assert_eq!(
-        numbers(&found[1]),
+        float_values(&found[1]),
         [f32::NEG_INFINITY, f32::NEG_INFINITY, 2.0, 3.0]
     );
 }
@@ -186,18 +201,18 @@ fn run_recurrent_layers(reads_all: bool) -> Vec<Array> {
         (&[12, 2], wave(24)),
         (&[12, 3], wave(36)),
     ];
-    run(&maker.to_json(), &inputs).unwrap()
+    run_graph(&maker.to_json(), &inputs).unwrap()
 }
 
 #[test]
-fn a_state_computed_alone_equals_the_state_among_all() {
+fn a_single_computed_state_equals_the_state_among_all_states() {
     let (alone, among) = (run_recurrent_layers(false), run_recurrent_layers(true));
     assert_eq!(alone[0], among[0]);
-    let all = numbers(&among[1]);
+    let all = float_values(&among[1]);
     let picked: Vec<f32> = (0..5)
         .flat_map(|row| all[(row * 6 + row) * 6..][..6].to_vec())
         .collect();
-    assert_eq!(numbers(&alone[0]), picked);
+    assert_eq!(float_values(&alone[0]), picked);
 }
 
 /// Returns the result of an operation on the integers 0 to 3.
@@ -208,7 +223,7 @@ fn result_on_integers(name: &str, more: &[Value]) -> Result<Values, String> {
     let args = [&[json!({"value": x})], more].concat();
     let made = maker.add(name, &json!(args), &[("int64", json!(["n"]))]);
     maker.mark_output(made);
-    let found = run(&maker.to_json(), &[(&[4], steps(4))])?;
+    let found = run_graph(&maker.to_json(), &[(&[4], ascending_values(4))])?;
     Ok(found[0].values.clone())
 }
 
@@ -252,6 +267,6 @@ fn repeated_axes_of_tensordot_are_an_error() {
     let args = json!([{"value": 0}, {"value": 0}, [[0, 0], [0, 1]]]);
     let made = maker.add("tensordot", &args, &[("float32", json!(["n"]))]);
     maker.mark_output(made);
-    let message = run(&maker.to_json(), &[(&[2, 2], steps(4))]).unwrap_err();
+    let message = run_graph(&maker.to_json(), &[(&[2, 2], ascending_values(4))]).unwrap_err();
     assert!(message.contains("[0, 0] names an axis twice"), "{message}");
 }

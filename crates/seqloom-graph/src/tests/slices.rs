@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::Files;
+use super::ExportFixture;
 use crate::graph::Operation;
 use crate::records::split_graph;
 use crate::{Array, Elements, Input, Limits, Model};
@@ -11,7 +11,7 @@ use crate::{Array, Elements, Input, Limits, Model};
 const CHANNELS: usize = 8;
 const LENGTH: usize = 2_000;
 
-fn wave(count: usize) -> Vec<f32> {
+fn sine_wave(count: usize) -> Vec<f32> {
     let numbers = (0..count).map(|number| u16::try_from(number % 8_191).unwrap_or_default());
     numbers
         .map(|number| (f32::from(number) * 0.7).sin())
@@ -27,7 +27,7 @@ fn operation_json(name: &str, args: &Value, options: &Value, number: u64, shape:
 
 /// Returns a model with a convolution, a residual, means over positions, and finally
 /// the operation `last`.
-fn files(last: &Value) -> Files {
+fn slice_model(last: &Value) -> ExportFixture {
     let (whole, rows) = (
         json!(["batch", CHANNELS, "length"]),
         json!(["batch", CHANNELS]),
@@ -51,56 +51,61 @@ fn files(last: &Value) -> Files {
         ],
         "outputs": [{"name": "means", "value": 8}, {"name": "last", "value": 9}],
     });
-    let filter = wave(CHANNELS * CHANNELS * 3);
+    let filter = sine_wave(CHANNELS * CHANNELS * 3);
     let scale = [2.0; CHANNELS];
     let weights: [(&str, &[usize], &[f32]); 2] = [
         ("filter", &[CHANNELS, CHANNELS, 3], &filter),
         ("scale", &[CHANNELS, 1], &scale),
     ];
-    Files::new(&graph, &weights)
+    ExportFixture::new(&graph, &weights)
 }
 
-fn add_up() -> Value {
+fn sum_over_records() -> Value {
     json!({"name": "cumulative_sum", "args": [{"value": 8}], "options": {"axis": 0}})
 }
 
-fn run(records: std::ops::Range<usize>, threads: usize) -> Vec<Array> {
-    let model = Model::new(files(&add_up()).open().unwrap(), Limits::default()).unwrap();
-    let (row, x) = (CHANNELS * LENGTH, wave(30 * CHANNELS * LENGTH));
+fn run_records(records: std::ops::Range<usize>, threads: usize) -> Vec<Array> {
+    let model = Model::new(
+        slice_model(&sum_over_records()).open().unwrap(),
+        Limits::default(),
+    )
+    .unwrap();
+    let (row, x) = (CHANNELS * LENGTH, sine_wave(30 * CHANNELS * LENGTH));
     let input = Input {
         name: "x",
         shape: &[records.len(), CHANNELS, LENGTH],
         data: Elements::F32(&x[records.start * row..records.end * row]),
     };
-    model.run_with(&[input], threads, true).unwrap()
+    model.run_with_poison(&[input], threads, true).unwrap()
 }
 
-fn numbers(array: &Array) -> &[f32] {
+fn float_values(array: &Array) -> &[f32] {
     array.values.as_f32().unwrap()
 }
 
 #[test]
 fn a_record_gets_the_same_result_alone_and_in_a_batch() {
-    let together = run(0..29, 1);
-    let alone = (0..29).flat_map(|record| numbers(&run(record..record + 1, 1)[0]).to_vec());
-    assert_eq!(numbers(&together[0]), alone.collect::<Vec<_>>());
+    let together = run_records(0..29, 1);
+    let alone =
+        (0..29).flat_map(|record| float_values(&run_records(record..record + 1, 1)[0]).to_vec());
+    assert_eq!(float_values(&together[0]), alone.collect::<Vec<_>>());
 }
 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
-    let one = run(0..29, 1);
+    let one = run_records(0..29, 1);
     for threads in [2, 3, 64] {
-        assert_eq!(run(0..29, threads), one);
+        assert_eq!(run_records(0..29, threads), one);
     }
 }
 
 #[test]
 fn operations_across_records_read_all_records() {
-    let found = run(0..29, 2);
+    let found = run_records(0..29, 2);
     let mut sums = vec![0.0_f32; CHANNELS];
-    for (means, expected) in numbers(&found[0])
+    for (means, expected) in float_values(&found[0])
         .chunks(CHANNELS)
-        .zip(numbers(&found[1]).chunks(CHANNELS))
+        .zip(float_values(&found[1]).chunks(CHANNELS))
     {
         sums.iter_mut()
             .zip(means)
@@ -111,14 +116,14 @@ fn operations_across_records_read_all_records() {
 
 /// Returns the names of the operations in both halves of a split graph.
 fn split_operation_names(last: &Value) -> [Vec<&'static str>; 2] {
-    let (graphs, _) = files(last).open().unwrap().into_parts();
+    let (graphs, _) = slice_model(last).open().unwrap().into_parts();
     let (records, rest) = split_graph(&graphs[0]).unwrap();
     [records, rest].map(|graph| graph.operations.iter().map(Operation::name).collect())
 }
 
 #[test]
 fn a_graph_is_split_before_operations_across_records() {
-    let [records, rest] = split_operation_names(&add_up());
+    let [records, rest] = split_operation_names(&sum_over_records());
     assert_eq!(
         records,
         ["sqrt", "conv1d", "relu", "add", "multiply", "mean"]
@@ -138,11 +143,11 @@ fn the_number_of_records_is_that_of_the_whole_batch() {
 fn an_error_in_a_slice_names_the_operation_of_the_full_graph() {
     let last =
         json!({"name": "take", "args": [{"value": 8}, {"value": 8}], "options": {"axis": 0}});
-    let model = Model::new(files(&last).open().unwrap(), Limits::default()).unwrap();
+    let model = Model::new(slice_model(&last).open().unwrap(), Limits::default()).unwrap();
     let input = Input {
         name: "x",
         shape: &[29, CHANNELS, LENGTH],
-        data: Elements::F32(&wave(29 * CHANNELS * LENGTH)),
+        data: Elements::F32(&sine_wave(29 * CHANNELS * LENGTH)),
     };
     let message = model.run(&[input], 1).unwrap_err().to_string();
     assert!(

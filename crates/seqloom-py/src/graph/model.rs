@@ -48,11 +48,11 @@ impl ExportedModel {
         let limits =
             memory_limit.map_or_else(Limits::default, |memory_bytes| Limits { memory_bytes });
         let opened = match path_or_bytes {
-            ModelLocation::Path(path) => py.detach(|| Export::open_within(&path, limits)),
+            ModelLocation::Path(path) => py.detach(|| Export::open_with_limits(&path, limits)),
             ModelLocation::Bytes(bytes) => Export::from_zip(bytes.as_bytes().to_vec()),
         };
         let made = opened.and_then(|export| {
-            let facts = export.facts().to_string();
+            let facts = export.summary().to_string();
             Model::new(export, limits).map(|model| Self { model, facts })
         });
         error::raise(py, made)

@@ -162,7 +162,7 @@ impl CommandLine {
     pub(super) fn open(&self) -> Result<Predictor> {
         let limits = self.limits();
         Predictor::new(
-            Export::open_within(&self.export, limits)?,
+            Export::open_with_limits(&self.export, limits)?,
             limits,
             self.threads,
         )

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use seqloom_run::graph::graph::{Dim, NamedValue};
-use seqloom_run::graph::{BatchLayout, Crop, Export, Manifest, Pair, TaskName};
+use seqloom_run::graph::{BatchLayout, Crop, Export, Manifest, PairMode, TaskName};
 use seqloom_run::{Result, thousands};
 use serde_json::Value;
 
@@ -85,7 +85,7 @@ fn describe_records(export: &Export) -> String {
     if manifest.crop == Some(Crop::Pad) {
         text.push_str(", cut or padded");
     }
-    if manifest.pair == Some(Pair::Sum) {
+    if manifest.pair == Some(PairMode::Sum) {
         text.push_str(", pairs");
     }
     text

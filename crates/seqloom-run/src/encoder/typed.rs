@@ -55,7 +55,7 @@ impl TypedKernel {
             (Self::EightBytes(kernel), Values::I64(out)) => {
                 output.fill((letters, &**kernel), sequences, out)
             }
-            (_, out) => Err(type_mismatch(out.data().dtype())),
+            (_, out) => Err(type_mismatch(out.elements().dtype())),
         }
     }
 }

@@ -227,7 +227,7 @@ impl FilledBatch<'_> {
     /// Returns the number of elements of an array, or an error if the array would
     /// exceed the memory limit.
     fn require_memory(&self, array: &InputArray) -> Result<usize> {
-        let (size, dtype) = (product(&array.shape)?, array.values.data().dtype());
+        let (size, dtype) = (product(&array.shape)?, array.values.elements().dtype());
         let limit = self.filler.limits.memory_bytes;
         if size
             .checked_mul(dtype.size())
