@@ -7,7 +7,7 @@ use seqloom_core::{Error, Result};
 
 /// Returns the exception for an error.
 pub(crate) fn exception_for(py: Python<'_>, error: &Error) -> PyErr {
-    exception(py, error).unwrap_or_else(|failure| failure)
+    new_exception(py, error).unwrap_or_else(|failure| failure)
 }
 
 /// Converts the error of a result to an exception.
@@ -16,12 +16,12 @@ pub(crate) fn raise<T>(py: Python<'_>, outcome: Result<T>) -> PyResult<T> {
 }
 
 /// Returns the exception for a panic in Rust, which is a bug in seqloom.
-pub(crate) fn internal(py: Python<'_>, message: &str) -> PyErr {
+pub(crate) fn internal_error(py: Python<'_>, message: &str) -> PyErr {
     let message = format!("seqloom failed ({message}): please report it");
-    build(py, "InternalError", &message, &PyDict::new(py)).unwrap_or_else(|error| error)
+    build_exception(py, "InternalError", &message, &PyDict::new(py)).unwrap_or_else(|error| error)
 }
 
-fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+fn new_exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let details = PyDict::new(py);
     let mut cause = None;
     let class = match error {
@@ -53,25 +53,25 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         Error::Range { .. } => "NumberRangeError",
         _ => "ArgumentError",
     };
-    let raised = build(py, class, &error.to_string(), &details)?;
+    let raised = build_exception(py, class, &error.to_string(), &details)?;
     if let Some(cause) = cause {
         raised.value(py).setattr("cause", cause.to_string())?;
     }
     Ok(raised)
 }
 
-fn build(
+fn build_exception(
     py: Python<'_>,
     class: &str,
     message: &str,
     details: &Bound<'_, PyDict>,
 ) -> PyResult<PyErr> {
-    let class = errors(py)?.getattr(class)?.cast_into::<PyType>()?;
+    let class = errors_module(py)?.getattr(class)?.cast_into::<PyType>()?;
     Ok(PyErr::from_value(class.call((message,), Some(details))?))
 }
 
 /// Returns the module `seqloom.errors`, which is imported only once.
-fn errors(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+fn errors_module(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static ERRORS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let module = ERRORS.get_or_try_init(py, || {
         py.import("seqloom.errors")

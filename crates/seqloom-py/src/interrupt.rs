@@ -11,13 +11,13 @@ thread_local! {
 }
 
 /// Sets the function that checks for signals during long reads and waits.
-pub(crate) fn listen() {
-    set_signal_check(check);
+pub(crate) fn install_check() {
+    set_signal_check(check_python);
 }
 
 /// Removes and returns the exception of a signal handler. The exception replaces the
 /// result of the interrupted call.
-pub(crate) fn take() -> Option<PyErr> {
+pub(crate) fn take_exception() -> Option<PyErr> {
     SIGNAL_EXCEPTION.take()
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn take() -> Option<PyErr> {
     clippy::redundant_closure_for_method_calls,
     reason = "only this method has a single lifetime"
 )]
-fn check() -> io::Result<()> {
+fn check_python() -> io::Result<()> {
     let Some(Err(error)) = Python::try_attach(|py| py.check_signals()) else {
         return Ok(());
     };

@@ -38,7 +38,7 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        super::interrupt::listen();
+        super::interrupt::install_check();
         let chosen = seqloom_core::simd::choose_arch();
         chosen.map_err(|error| super::error::exception_for(module.py(), &error))?;
         Ok(())
@@ -133,7 +133,7 @@ mod _native {
     #[pymodule_export]
     use super::pool::claim_global_pool;
     #[pymodule_export]
-    use super::pooled::{BatchMemory, Loan};
+    use super::pooled::{ArrayOwner, BatchMemory};
     #[pymodule_export]
     use super::run::exported::ExportedPredictor;
 }

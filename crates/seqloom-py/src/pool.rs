@@ -15,12 +15,12 @@ pub(crate) fn run<T: Send>(
     work: impl FnOnce() -> Result<T> + Send,
 ) -> PyResult<T> {
     let outcome = py.detach(|| pool::run_on_threads(threads, work));
-    if let Some(raised) = interrupt::take() {
+    if let Some(raised) = interrupt::take_exception() {
         return Err(raised);
     }
     match outcome {
         Ok(answer) => error::raise(py, answer),
-        Err(message) => Err(error::internal(py, &message)),
+        Err(message) => Err(error::internal_error(py, &message)),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::error;
 
 /// The owner of the memory of an array, which outlives every view of it.
 #[native(frozen)]
-pub(crate) struct Loan {
+pub(crate) struct ArrayOwner {
     #[expect(dead_code, reason = "the field is only dropped")]
     buffer: Box<dyn Any + Send + Sync>,
 }
@@ -42,18 +42,18 @@ pub(crate) fn array<'py, T: Element + Send + Sync + 'static>(
         buffer_pool: buffer_pool.clone(),
     };
     let (start, size) = (buffer.vector.as_ptr(), buffer.vector.len());
-    array_owned_by(py, buffer, start, size)
+    owned_array(py, buffer, start, size)
 }
 
 /// Returns an array of `size` elements from `start`, which `owner` owns.
-fn array_owned_by<T: Element, O: Send + Sync + 'static>(
+fn owned_array<T: Element, O: Send + Sync + 'static>(
     py: Python<'_>,
     owner: O,
     start: *const T,
     size: usize,
 ) -> PyResult<Bound<'_, PyArray1<T>>> {
     let buffer: Box<dyn Any + Send + Sync> = Box::new(owner);
-    let loan = Bound::new(py, Loan { buffer })?.into_any();
+    let loan = Bound::new(py, ArrayOwner { buffer })?.into_any();
     // SAFETY: `owner` contains `size` initialised elements at `start`, in a heap
     // allocation with a fixed address. These elements are accessed only through the
     // array, and the array keeps `loan` and `owner` alive.
@@ -94,11 +94,11 @@ impl PooledBytes {
         }
     }
 
-    /// Returns an array over the bytes, which return to the [`BatchMemory`] when the last view
-    /// is dropped.
+    /// Returns an array over the bytes, which return to the [`BatchMemory`] when the last
+    /// view is dropped.
     pub(crate) fn into_array(self, py: Python<'_>) -> PyResult<Bound<'_, PyArray1<u8>>> {
         let start = self.buffer.vector.as_ptr().cast::<u8>();
-        array_owned_by(py, self.buffer, start, self.size)
+        owned_array(py, self.buffer, start, self.size)
     }
 }
 

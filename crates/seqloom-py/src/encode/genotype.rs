@@ -27,15 +27,15 @@ pub(crate) fn pack_codes(
 ) -> PyResult<()> {
     let how = (transposed, count_a1, threads);
     if let Ok(values) = values.cast::<PyArray2<i8>>() {
-        pack_into(py, values, out, how)
+        pack_values(py, values, out, how)
     } else if let Ok(values) = values.cast::<PyArray2<f32>>() {
-        pack_into(py, values, out, how)
+        pack_values(py, values, out, how)
     } else {
-        pack_into(py, values.cast::<PyArray2<f64>>()?, out, how)
+        pack_values(py, values.cast::<PyArray2<f64>>()?, out, how)
     }
 }
 
-fn pack_into<T: Genotype + Element + Display>(
+fn pack_values<T: Genotype + Element + Display>(
     py: Python<'_>,
     values: &Bound<'_, PyArray2<T>>,
     mut out: PyReadwriteArray2<'_, u8>,

@@ -43,7 +43,7 @@ impl pyo3_stub_gen::PyStubType for UintArray<'_> {
 }
 
 /// Creates a kernel for the element type of an array.
-macro_rules! typed {
+macro_rules! typed_kernel {
     ($bits:expr, $kind:ident, |$numbers:ident| $kernel:expr) => {
         match $bits {
             UintArray::One($numbers) => {
@@ -81,7 +81,7 @@ impl SequenceKernel {
         channels_first: bool,
     ) -> PyResult<Self> {
         let known = &letters.get().inner;
-        let typed = typed!(rows, OneHot, |rows| raise(
+        let typed = typed_kernel!(rows, OneHot, |rows| raise(
             py,
             OneHot::new(known, rows.as_slice()?.to_vec(), channels_first)
         )?);
@@ -98,9 +98,9 @@ impl SequenceKernel {
         values: UintArray<'_>,
         specials: Vec<u64>,
     ) -> PyResult<Self> {
-        let typed = typed!(values, Lookup, |values| raise(
+        let typed = typed_kernel!(values, Lookup, |values| raise(
             py,
-            Lookup::new(values.as_slice()?, frame(&specials))
+            Lookup::new(values.as_slice()?, token_frame(&specials))
         )?);
         Self::new(letters, typed)
     }
@@ -121,11 +121,11 @@ impl SequenceKernel {
     ) -> PyResult<Self> {
         let words = KmerNumbering::new(&letters.get().inner, k, stride, canonical);
         let words = raise(py, words)?;
-        let typed = typed!(like, Kmers, |_like| Kmers {
+        let typed = typed_kernel!(like, Kmers, |_like| Kmers {
             words,
             first,
-            unknown: ElementBits::from_bits(at(&specials, 1)),
-            frame: frame(&specials),
+            unknown: ElementBits::from_bits(special_token(&specials, 1)),
+            frame: token_frame(&specials),
         });
         Self::new(letters, typed)
     }
@@ -145,7 +145,7 @@ impl SequenceKernel {
     ) -> PyResult<Self> {
         let words = KmerNumbering::new(&letters.get().inner, k, stride, canonical);
         let words = raise(py, words)?;
-        let typed = typed!(like, KmerCounts, |_like| KmerCounts { words, is_float });
+        let typed = typed_kernel!(like, KmerCounts, |_like| KmerCounts { words, is_float });
         Self::new(letters, typed)
     }
 
@@ -216,7 +216,9 @@ impl SequenceKernel {
 
     /// Returns the residue table and the kernel, or `None` if the kernel's numbers do
     /// not have four bytes.
-    pub(crate) fn of_four(&self) -> Option<(&seqloom_encode::LetterTable, &dyn RowKernel<u32>)> {
+    pub(crate) fn four_byte_kernel(
+        &self,
+    ) -> Option<(&seqloom_encode::LetterTable, &dyn RowKernel<u32>)> {
         match &self.typed {
             ByWidth::Four(kernel) => Some((&self.letters.get().inner, &**kernel)),
             _ => None,
@@ -255,15 +257,15 @@ impl FillCall<'_> {
 }
 
 /// Returns the padding token and, if given, the start and end tokens.
-fn frame<T: ElementBits>(specials: &[u64]) -> TokenFrame<T> {
+fn token_frame<T: ElementBits>(specials: &[u64]) -> TokenFrame<T> {
     let end = |position| specials.get(position).map(|bits| T::from_bits(*bits));
     TokenFrame {
-        pad: T::from_bits(at(specials, 0)),
+        pad: T::from_bits(special_token(specials, 0)),
         head: end(2),
         tail: end(3),
     }
 }
 
-fn at(specials: &[u64], position: usize) -> u64 {
+fn special_token(specials: &[u64], position: usize) -> u64 {
     specials.get(position).copied().unwrap_or_default()
 }

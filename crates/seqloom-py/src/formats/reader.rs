@@ -122,18 +122,18 @@ impl SequenceReader {
     /// The format of the records: "fasta" or "fastq".
     #[getter]
     fn format(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.open(py)?.format().to_string())
+        Ok(self.open_reader(py)?.format().to_string())
     }
 
     /// The compression of the file: "none", "gzip", "bgzip", "bzip2", "zstd" or "xz".
     #[getter]
     fn compression(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.open(py)?.compression().to_string())
+        Ok(self.open_reader(py)?.compression().to_string())
     }
 
     /// Returns the numbers of records read and skipped so far.
     fn report(&self, py: Python<'_>) -> PyResult<ReportTuple> {
-        let report = self.open(py)?.report();
+        let report = self.open_reader(py)?.report();
         let counts = report.left_out.iter();
         let faults = report.faults.into_iter().map(|fault| {
             let kind = fault.kind.to_string();
@@ -169,13 +169,13 @@ impl SequenceReader {
         };
         let buffers = &self.buffers;
         let read = pool::run(py, 1, || {
-            let mut batch = buffers.take();
+            let mut batch = buffers.take_batch();
             let is_more = reader.refill_batch(&mut batch, max_records, max_bytes)?;
             Ok(is_more.then_some(batch))
         });
         let batch = read.map_err(|error| self.failure.take().unwrap_or(error))?;
         batch
-            .map(|batch| self.buffers.arrays(py, batch))
+            .map(|batch| self.buffers.to_arrays(py, batch))
             .transpose()
     }
 
@@ -189,7 +189,7 @@ impl SequenceReader {
 }
 
 impl SequenceReader {
-    fn open(&self, py: Python<'_>) -> PyResult<&Reader> {
+    fn open_reader(&self, py: Python<'_>) -> PyResult<&Reader> {
         self.reader.as_ref().ok_or_else(|| closed_error(py))
     }
 }
@@ -216,7 +216,7 @@ struct BatchBuffers {
 }
 
 impl BatchBuffers {
-    fn take(&self) -> Batch {
+    fn take_batch(&self) -> Batch {
         Batch {
             data: self.letters.take(),
             offsets: self.offsets.take(),
@@ -227,7 +227,7 @@ impl BatchBuffers {
         }
     }
 
-    fn arrays<'py>(&self, py: Python<'py>, batch: Batch) -> PyResult<BatchArrays<'py>> {
+    fn to_arrays<'py>(&self, py: Python<'py>, batch: Batch) -> PyResult<BatchArrays<'py>> {
         let qualities = batch
             .has_qualities
             .then(|| pooled::array(py, batch.qualities, &self.qualities));

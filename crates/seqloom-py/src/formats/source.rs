@@ -59,7 +59,7 @@ impl PythonReader {
     fn read_once(&self, py: Python<'_>, out: &mut [u8]) -> PyResult<usize> {
         let object = self.object.bind(py);
         if self.method == "readinto" {
-            return self.read_into(object, out);
+            return self.call_readinto(object, out);
         }
         let answer = object.call_method1(self.method, (out.len(),))?;
         if answer.is_none() {
@@ -77,10 +77,10 @@ impl PythonReader {
             let kind = answer.get_type();
             return Err(invalid(object, &format!("returns {kind}, expected bytes")));
         };
-        copy(object, bytes.as_bytes(), out)
+        copy_bytes(object, bytes.as_bytes(), out)
     }
 
-    fn read_into(&self, object: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
+    fn call_readinto(&self, object: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
         let buffer = PyByteArray::new(object.py(), &vec![0; out.len()]);
         let count = object.call_method1(self.method, (&buffer,))?;
         if count.is_none() {
@@ -91,7 +91,7 @@ impl PythonReader {
         let bytes = buffer.to_vec();
         let count_read: Option<usize> = count.extract().ok();
         match count_read.and_then(|count_read| bytes.get(..count_read)) {
-            Some(bytes) => copy(object, bytes, out),
+            Some(bytes) => copy_bytes(object, bytes, out),
             None => Err(invalid(object, &format!("returned the byte count {count}"))),
         }
     }
@@ -106,7 +106,7 @@ impl Read for PythonReader {
     }
 }
 
-fn copy(object: &Bound<'_, PyAny>, bytes: &[u8], out: &mut [u8]) -> PyResult<usize> {
+fn copy_bytes(object: &Bound<'_, PyAny>, bytes: &[u8], out: &mut [u8]) -> PyResult<usize> {
     match out.get_mut(..bytes.len()) {
         Some(buffer) => buffer.copy_from_slice(bytes),
         None => {

@@ -23,32 +23,32 @@ macro_rules! element_types {
         enum Readonly<'py> { $($kind(PyReadonlyArrayDyn<'py, $type>)),* }
         enum Readwrite<'py> { $($kind(PyReadwriteArrayDyn<'py, $type>)),* }
 
-        fn readonly<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Readonly<'py>> {
+        fn borrow_readonly<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Readonly<'py>> {
             let found = array.dtype();
             match (found.kind(), found.itemsize()) {
                 $(($letter, size) if size == size_of::<$type>() => {
-                    Ok(Readonly::$kind(typed::<$type>(array)?.try_readonly().map_err(in_use)?))
+                    Ok(Readonly::$kind(downcast::<$type>(array)?.try_readonly().map_err(in_use)?))
                 })*
                 _ => Err(unsupported_dtype(&found)),
             }
         }
 
-        fn readwrite<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Readwrite<'py>> {
+        fn borrow_readwrite<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<Readwrite<'py>> {
             let found = array.dtype();
             match (found.kind(), found.itemsize()) {
                 $(($letter, size) if size == size_of::<$type>() => {
-                    Ok(Readwrite::$kind(typed::<$type>(array)?.try_readwrite().map_err(in_use)?))
+                    Ok(Readwrite::$kind(downcast::<$type>(array)?.try_readwrite().map_err(in_use)?))
                 })*
                 _ => Err(unsupported_dtype(&found)),
             }
         }
 
         /// Returns the address of an array.
-        pub(super) fn start(array: &Bound<'_, PyUntypedArray>) -> Option<usize> {
+        pub(super) fn start_address(array: &Bound<'_, PyUntypedArray>) -> Option<usize> {
             let found = array.dtype();
             match (found.kind(), found.itemsize()) {
                 $(($letter, size) if size == size_of::<$type>() => {
-                    Some(typed::<$type>(array).ok()?.data().addr())
+                    Some(downcast::<$type>(array).ok()?.data().addr())
                 })*
                 _ => None,
             }
@@ -58,7 +58,7 @@ macro_rules! element_types {
             /// Returns the elements between the first and the last of the array,
             /// including gaps.
             pub(super) fn numbers(&self) -> Elements<'_> {
-                match &self.numbers { $(Readonly::$kind(array) => Elements::$kind(span(array, &self.strides))),* }
+                match &self.numbers { $(Readonly::$kind(array) => Elements::$kind(full_span(array, &self.strides))),* }
             }
         }
 
@@ -91,7 +91,7 @@ impl<'py> ReadArray<'py> {
         };
         Ok(Self {
             strides: array.strides().iter().map(step).collect::<PyResult<_>>()?,
-            numbers: readonly(array)?,
+            numbers: borrow_readonly(array)?,
         })
     }
 }
@@ -101,12 +101,12 @@ impl<'py> WrittenArray<'py> {
         if !array.is_c_contiguous() {
             return Err(PyValueError::new_err("outputs must be C-contiguous"));
         }
-        Ok(Self(readwrite(array)?))
+        Ok(Self(borrow_readwrite(array)?))
     }
 }
 
 /// Returns all elements from the first to the last of an array.
-fn span<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, strides: &[usize]) -> &'a [T] {
+fn full_span<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, strides: &[usize]) -> &'a [T] {
     if array.is_empty() {
         return &[];
     }
@@ -121,7 +121,7 @@ fn span<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>, strides: &[usize])
     }
 }
 
-fn typed<'a, 'py, T: Element>(
+fn downcast<'a, 'py, T: Element>(
     array: &'a Bound<'py, PyUntypedArray>,
 ) -> PyResult<&'a Bound<'py, PyArrayDyn<T>>> {
     let typed = array.cast::<PyArrayDyn<T>>();

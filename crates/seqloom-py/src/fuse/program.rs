@@ -12,7 +12,7 @@ use seqloom_fuse::{
 };
 use seqloom_macros::native;
 
-use super::arrays::{ReadArray, WrittenArray, start};
+use super::arrays::{ReadArray, WrittenArray, start_address};
 use crate::{error, pool};
 
 /// An elementwise program, checked once and run many times.
@@ -50,11 +50,11 @@ impl ElementwiseProgram {
         let mut description = ProgramDescription {
             inputs,
             constants,
-            steps: steps.into_iter().map(step).collect::<PyResult<_>>()?,
+            steps: steps.into_iter().map(parse_step).collect::<PyResult<_>>()?,
             outputs: Vec::with_capacity(outputs.len()),
         };
         for (value, fold, along) in outputs {
-            let fold = fold.as_deref().map(named_fold).transpose()?;
+            let fold = fold.as_deref().map(parse_fold).transpose()?;
             description.outputs.push(ProgramOutput { value, fold });
             axes.push(along);
         }
@@ -75,9 +75,9 @@ impl ElementwiseProgram {
         outputs: &Bound<'py, PyTuple>,
         threads: usize,
     ) -> PyResult<()> {
-        let results = arrays(outputs)?;
-        let values = self.values(inputs, &results)?;
-        let shape = error::raise(py, self.shape(&values, &results))?;
+        let results = extract_arrays(outputs)?;
+        let values = self.input_values(inputs, &results)?;
+        let shape = error::raise(py, self.common_shape(&values, &results))?;
         let operands: Vec<ProgramInput<'_>> =
             values.iter().map(|value| value.operand(&shape)).collect();
         let mut writings = results
@@ -117,7 +117,7 @@ impl ElementwiseProgram {
 const MAX_ATTACHED_NANOSECONDS: usize = 10_000;
 
 impl ElementwiseProgram {
-    fn values<'py>(
+    fn input_values<'py>(
         &self,
         inputs: &Bound<'py, PyTuple>,
         results: &[Bound<'py, PyUntypedArray>],
@@ -127,17 +127,17 @@ impl ElementwiseProgram {
         }
         inputs
             .iter()
-            .map(|input| self.value(&input, results))
+            .map(|input| self.input_value(&input, results))
             .collect()
     }
 
-    fn value<'py>(
+    fn input_value<'py>(
         &self,
         input: &Bound<'py, PyAny>,
         results: &[Bound<'py, PyUntypedArray>],
     ) -> PyResult<InputValue<'py>> {
         let Ok(array) = input.cast::<PyUntypedArray>() else {
-            return number(input).map(InputValue::Number);
+            return extract_number(input).map(InputValue::Number);
         };
         let shape = array.shape().to_vec();
         let over = |(result, output): (&Bound<'py, PyUntypedArray>, &ProgramOutput)| {
@@ -151,7 +151,7 @@ impl ElementwiseProgram {
     }
 
     /// Returns the shape that all inputs and outputs broadcast to.
-    fn shape(
+    fn common_shape(
         &self,
         values: &[InputValue<'_>],
         results: &[Bound<'_, PyUntypedArray>],
@@ -185,17 +185,17 @@ impl InputValue<'_> {
     }
 }
 
-fn step((name, args): (String, Vec<usize>)) -> PyResult<(Op, Vec<usize>)> {
+fn parse_step((name, args): (String, Vec<usize>)) -> PyResult<(Op, Vec<usize>)> {
     let op = Op::from_name(&name);
     let op = op.ok_or_else(|| PyValueError::new_err(format!("no operation is called {name}")))?;
     Ok((op, args))
 }
 
-fn named_fold(name: &str) -> PyResult<Fold> {
+fn parse_fold(name: &str) -> PyResult<Fold> {
     Fold::from_name(name).ok_or_else(|| PyValueError::new_err(format!("no reduction named {name}")))
 }
 
-fn number(input: &Bound<'_, PyAny>) -> PyResult<f64> {
+fn extract_number(input: &Bound<'_, PyAny>) -> PyResult<f64> {
     if input.is_instance_of::<PyFloat>() || input.is_instance_of::<PyInt>() {
         return input.extract();
     }
@@ -204,7 +204,7 @@ fn number(input: &Bound<'_, PyAny>) -> PyResult<f64> {
     ))
 }
 
-fn arrays<'py>(values: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, PyUntypedArray>>> {
+fn extract_arrays<'py>(values: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, PyUntypedArray>>> {
     let each = values.iter();
     each.map(|array| Ok(array.cast_into::<PyUntypedArray>()?))
         .collect()
@@ -212,7 +212,7 @@ fn arrays<'py>(values: &Bound<'py, PyTuple>) -> PyResult<Vec<Bound<'py, PyUntype
 
 /// Returns true if two arrays share the same elements in the same order.
 fn shares_elements(one: &Bound<'_, PyUntypedArray>, other: &Bound<'_, PyUntypedArray>) -> bool {
-    start(one).is_some_and(|here| Some(here) == start(other))
+    start_address(one).is_some_and(|here| Some(here) == start_address(other))
         && one.shape() == other.shape()
         && one.is_c_contiguous()
         && other.is_c_contiguous()

@@ -101,14 +101,14 @@ macro_rules! element_types {
                 let found = array.dtype();
                 match (found.kind(), found.itemsize()) {
                     $(($letter, size) if size == size_of::<$type>() => {
-                        typed::<$type>(array, name).map(Self::$kind)
+                        downcast::<$type>(array, name).map(Self::$kind)
                     })*
                     _ => Err(PyTypeError::new_err(format!("{name}: arrays of {found} are not supported"))),
                 }
             }
 
             fn data(&self, name: &str) -> PyResult<Elements<'_>> {
-                match self { $(Self::$kind(array) => contiguous(array, name).map(Elements::$kind)),* }
+                match self { $(Self::$kind(array) => contiguous_slice(array, name).map(Elements::$kind)),* }
             }
         }
 
@@ -132,7 +132,7 @@ element_types! {
     Bool bool b'b';
 }
 
-fn typed<'py, T: Element>(
+fn downcast<'py, T: Element>(
     array: &Bound<'py, PyUntypedArray>,
     name: &str,
 ) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
@@ -143,7 +143,7 @@ fn typed<'py, T: Element>(
     arguments.map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
 }
 
-fn contiguous<'a, T: Element>(
+fn contiguous_slice<'a, T: Element>(
     array: &'a PyReadonlyArrayDyn<'_, T>,
     name: &str,
 ) -> PyResult<&'a [T]> {

@@ -48,12 +48,12 @@ pub(crate) fn adamw(
             Width::Double => doubles.push(ParameterArrays::<f64>::borrow(arrays, decays[index])?),
         }
     }
-    update(py, step, &mut singles, threads)?;
-    update(py, step, &mut doubles, threads)
+    update_all(py, step, &mut singles, threads)?;
+    update_all(py, step, &mut doubles, threads)
 }
 
 /// Updates all parameters of one float type with one call of the kernel.
-fn update<T: numpy::Element + Float>(
+fn update_all<T: numpy::Element + Float>(
     py: Python<'_>,
     step: AdamwStep,
     slots: &mut [ParameterArrays<'_, T>],

@@ -37,7 +37,7 @@ pub(crate) fn attention(
     by_dtype!(q, T => {
         let arrays = BorrowedInputs::<T>::new([&q, &k, &v], mask.as_ref())?;
         let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
-        let sums = shape_of_logarithms(&q, bounds.as_deref(), &inputs)?;
+        let sums = logarithms_shape(&q, bounds.as_deref(), &inputs)?;
         let (mut out, mut lse) = (out.write_any::<T>("out")?, lse.write::<T>("lse", sums)?);
         let out = strided::heads_mut(&mut out, "out")?;
         check_shape("out", out.shape(), output_shape(&inputs))?;
@@ -74,7 +74,7 @@ pub(crate) fn attention_grad(
     by_dtype!(q, T => {
         let arrays = BorrowedInputs::<T>::new([&q, &k, &v], mask.as_ref())?;
         let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
-        let sums = shape_of_logarithms(&q, bounds.as_deref(), &inputs)?;
+        let sums = logarithms_shape(&q, bounds.as_deref(), &inputs)?;
         let results = BorrowedResults::<T>::new(&grad, &out, &lse, sums)?;
         let given = results.borrow(output_shape(&inputs))?;
         let mut outs = BorrowedGrads::<T>::new(&out_q, out_k.as_ref().zip(out_v.as_ref()))?;
@@ -161,7 +161,7 @@ fn broadcast<'a, U: Element + Copy>(
     array: &'a PyReadonlyArrayDyn<'_, U>,
     shape: [usize; 4],
 ) -> PyResult<BroadcastArray<'a, U>> {
-    let (data, found, steps) = strided::span(array, "mask")?;
+    let (data, found, steps) = strided::full_span(array, "mask")?;
     check_shape("mask", found, shape)?;
     BroadcastArray::new(data, shape, steps)
         .ok_or_else(|| PyValueError::new_err("mask: expected a contiguous last axis"))
@@ -255,7 +255,7 @@ fn estimated_nanoseconds<T: Float>(inputs: &AttentionInputs<'_, T>) -> usize {
 
 /// Returns the shape of the array of logarithms, or an error if the bounds do not
 /// increase from 0 to the number of positions.
-fn shape_of_logarithms<'a, T: Float>(
+fn logarithms_shape<'a, T: Float>(
     q: &'a Floats<'_>,
     bounds: Option<&[usize]>,
     inputs: &AttentionInputs<'_, T>,

@@ -27,8 +27,8 @@ pub(crate) fn batch_norm(
     let threads = seqloom_kernels::useful_threads(threads, x.len());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
-        let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;
-        let positions = Positions { channels, length, mask: floats::slice_if(mask.as_ref())? };
+        let mask = floats::read_opt::<T>(mask.as_ref(), "mask", &[batch, length])?;
+        let positions = Positions { channels, length, mask: floats::slice_opt(mask.as_ref())? };
         let weight = weight.read::<T>("weight", &[channels])?;
         let bias = bias.read::<T>("bias", &[channels])?;
         let mut out = out.write::<T>("out", &[batch, channels, length])?;
@@ -62,8 +62,8 @@ pub(crate) fn batch_norm_grad(
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let grad = grad.read::<T>("grad", &[batch, channels, length])?;
-        let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;
-        let positions = Positions { channels, length, mask: floats::slice_if(mask.as_ref())? };
+        let mask = floats::read_opt::<T>(mask.as_ref(), "mask", &[batch, length])?;
+        let positions = Positions { channels, length, mask: floats::slice_opt(mask.as_ref())? };
         let [weight, mean, variance] = [
             weight.read::<T>("weight", &[channels])?,
             mean.read::<T>("mean", &[channels])?,
@@ -98,8 +98,8 @@ pub(crate) fn scale_shift(
     let threads = seqloom_kernels::useful_threads(threads, x.len() / 3);
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
-        let mask = floats::read_if::<T>(mask.as_ref(), "mask", &[batch, length])?;
-        let positions = Positions { channels, length, mask: floats::slice_if(mask.as_ref())? };
+        let mask = floats::read_opt::<T>(mask.as_ref(), "mask", &[batch, length])?;
+        let positions = Positions { channels, length, mask: floats::slice_opt(mask.as_ref())? };
         let (scale, shift) = (scale.read::<T>("scale", &[channels])?, shift.read::<T>("shift", &[channels])?);
         let mut out = out.write::<T>("out", &[batch, channels, length])?;
         let lines = (scale.as_slice()?, shift.as_slice()?);

@@ -22,15 +22,15 @@ pub(crate) fn conv2d(
     groups: usize,
     threads: usize,
 ) -> PyResult<()> {
-    let (shape, out_shape) = sizes(x.axes("x")?, weight.axes("weight")?, (steps, groups))?;
+    let (shape, out_shape) = conv_sizes(x.axes("x")?, weight.axes("weight")?, (steps, groups))?;
     let threads = seqloom_kernels::useful_threads(threads, shape.nanoseconds());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
         let weight = weight.read::<T>("weight", weight.shape())?;
-        let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[shape.outputs])?;
+        let bias = floats::read_opt::<T>(bias.as_ref(), "bias", &[shape.outputs])?;
         let mut out = out.write::<T>("out", &out_shape)?;
         let (x, weight, out) = (x.as_slice()?, weight.as_slice()?, out.as_slice_mut()?);
-        let bias = floats::slice_if(bias.as_ref())?;
+        let bias = floats::slice_opt(bias.as_ref())?;
         let fill = if depthwise::is_depthwise(&shape) { depthwise::forward } else { conv::forward };
         pool::run_kernel(py, threads, || fill(&shape, (x, weight), bias, out, threads))
     })
@@ -47,7 +47,8 @@ pub(crate) fn conv2d_input_grad(
     groups: usize,
     threads: usize,
 ) -> PyResult<()> {
-    let (shape, grad_shape) = sizes(out.axes("out")?, weight.axes("weight")?, (steps, groups))?;
+    let (shape, grad_shape) =
+        conv_sizes(out.axes("out")?, weight.axes("weight")?, (steps, groups))?;
     let threads = seqloom_kernels::useful_threads(threads, shape.nanoseconds());
     by_dtype!(grad, T => {
         let grad = grad.read::<T>("grad", &grad_shape)?;
@@ -72,7 +73,7 @@ pub(crate) fn conv2d_weight_grad(
     groups: usize,
     threads: usize,
 ) -> PyResult<()> {
-    let (shape, grad_shape) = sizes(x.axes("x")?, out.axes("out")?, (steps, groups))?;
+    let (shape, grad_shape) = conv_sizes(x.axes("x")?, out.axes("out")?, (steps, groups))?;
     let threads = seqloom_kernels::useful_threads(threads, shape.nanoseconds());
     by_dtype!(x, T => {
         let x = x.read::<T>("x", x.shape())?;
@@ -91,7 +92,7 @@ type WindowSteps = ([usize; 2], [usize; 2], [usize; 2]);
 
 /// Returns the shape of a convolution and of its output, from its input and its
 /// weights.
-fn sizes(
+fn conv_sizes(
     x: [usize; 4],
     weight: [usize; 4],
     (steps, groups): (WindowSteps, usize),

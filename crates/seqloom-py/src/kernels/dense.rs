@@ -29,10 +29,10 @@ pub(crate) fn linear_by_row(
     by_dtype!(x, T => {
         let layer_arrays = BorrowedDenseLayer::<T>::new(&layer, [outputs, inputs])?;
         let x = x.read::<T>("x", &[rows, inputs])?;
-        let residual = floats::read_if::<T>(residual.as_ref(), "residual", &[rows, outputs])?;
+        let residual = floats::read_opt::<T>(residual.as_ref(), "residual", &[rows, outputs])?;
         let mut out = out.write::<T>("out", &[rows, outputs])?;
         let (layer, x, out) = (layer_arrays.layer(inputs)?, x.as_slice()?, out.as_slice_mut()?);
-        let residual = floats::slice_if(residual.as_ref())?;
+        let residual = floats::slice_opt(residual.as_ref())?;
         pool::run_kernel(py, threads, || dense::linear(layer, x, residual, out, threads))
     })
 }
@@ -112,14 +112,14 @@ struct BorrowedDenseLayer<'py, T: Element> {
 impl<'py, T: Element> BorrowedDenseLayer<'py, T> {
     fn new((weight, bias): &DenseArrays<'py>, shape: [usize; 2]) -> PyResult<Self> {
         let weight = weight.read("weight", &shape)?;
-        let bias = floats::read_if(bias.as_ref(), "bias", &shape[..1])?;
+        let bias = floats::read_opt(bias.as_ref(), "bias", &shape[..1])?;
         Ok(Self { weight, bias })
     }
 
     fn layer(&self, inputs: usize) -> PyResult<LinearLayer<'_, T>> {
         Ok(LinearLayer {
             weight: self.weight.as_slice()?,
-            bias: floats::slice_if(self.bias.as_ref())?,
+            bias: floats::slice_opt(self.bias.as_ref())?,
             inputs,
         })
     }

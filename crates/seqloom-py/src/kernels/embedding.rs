@@ -18,7 +18,7 @@ pub(crate) fn add_rows(
     threads: usize,
 ) -> PyResult<()> {
     let ([count, width], [rows, _]) = (grad.axes("grad")?, out.axes("out")?);
-    floats::check("ids", ids.as_untyped(), &[count])?;
+    floats::check_layout("ids", ids.as_untyped(), &[count])?;
     let ids = ids.as_slice()?;
     let known = |&id: &i64| usize::try_from(id).is_ok_and(|id| id < rows);
     if let Some(id) = ids.iter().find(|id| !known(id)) {

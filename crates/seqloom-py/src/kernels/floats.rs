@@ -86,7 +86,7 @@ impl<'py> Floats<'py> {
         name: &str,
         shape: &[usize],
     ) -> PyResult<PyReadonlyArrayDyn<'py, T>> {
-        self.typed::<T>(name, shape)?
+        self.downcast::<T>(name, shape)?
             .try_readonly()
             .map_err(|error| in_use(name, error))
     }
@@ -97,7 +97,7 @@ impl<'py> Floats<'py> {
         name: &str,
         shape: &[usize],
     ) -> PyResult<PyReadwriteArrayDyn<'py, T>> {
-        self.typed::<T>(name, shape)?
+        self.downcast::<T>(name, shape)?
             .try_readwrite()
             .map_err(|error| in_use(name, error))
     }
@@ -144,12 +144,12 @@ impl<'py> Floats<'py> {
         self.array.shape()
     }
 
-    fn typed<T: Element>(
+    fn downcast<T: Element>(
         &self,
         name: &str,
         shape: &[usize],
     ) -> PyResult<&Bound<'py, PyArrayDyn<T>>> {
-        check(name, &self.array, shape)?;
+        check_layout(name, &self.array, shape)?;
         self.cast(name)
     }
 
@@ -163,7 +163,7 @@ impl<'py> Floats<'py> {
 }
 
 /// Returns an error for an array with another shape or with gaps.
-pub(super) fn check(
+pub(super) fn check_layout(
     name: &str,
     array: &Bound<'_, PyUntypedArray>,
     shape: &[usize],
@@ -190,7 +190,7 @@ pub(super) fn in_use(name: &str, error: impl std::fmt::Display) -> PyErr {
 }
 
 /// Borrows an optional array for reading.
-pub(super) fn read_if<'py, T: Element>(
+pub(super) fn read_opt<'py, T: Element>(
     array: Option<&Floats<'py>>,
     name: &str,
     shape: &[usize],
@@ -199,7 +199,7 @@ pub(super) fn read_if<'py, T: Element>(
 }
 
 /// Borrows an optional array for writing.
-pub(super) fn write_if<'py, T: Element>(
+pub(super) fn write_opt<'py, T: Element>(
     array: Option<&Floats<'py>>,
     name: &str,
     shape: &[usize],
@@ -208,7 +208,7 @@ pub(super) fn write_if<'py, T: Element>(
 }
 
 /// Returns the elements of an optional array.
-pub(super) fn slice_if<'a, T: Element>(
+pub(super) fn slice_opt<'a, T: Element>(
     array: Option<&'a PyReadonlyArrayDyn<'_, T>>,
 ) -> PyResult<Option<&'a [T]>> {
     Ok(array.map(|array| array.as_slice()).transpose()?)

@@ -35,10 +35,10 @@ pub(crate) fn linear_int8(
     let threads = useful_threads(threads, [rows, inputs, outputs]);
     let layer_arrays = BorrowedInt8Layer::new(&layer, [outputs, inputs])?;
     let x = x.read::<f32>("x", &[rows, inputs])?;
-    let residual = floats::read_if::<f32>(residual.as_ref(), "residual", &[rows, outputs])?;
+    let residual = floats::read_opt::<f32>(residual.as_ref(), "residual", &[rows, outputs])?;
     let mut out = out.write::<f32>("out", &[rows, outputs])?;
     let (layer, x, out) = (layer_arrays.layer()?, x.as_slice()?, out.as_slice_mut()?);
-    let residual = floats::slice_if(residual.as_ref())?;
+    let residual = floats::slice_opt(residual.as_ref())?;
     pool::run_kernel(py, threads, || {
         int8::linear(layer, x, residual, out, threads);
     })
@@ -140,12 +140,12 @@ impl<'a, 'py> BorrowedInt8Layer<'a, 'py> {
             let message = format!("x: expected rows of 1 to {MAX_INPUTS} numbers, got {inputs}");
             return Err(PyValueError::new_err(message));
         }
-        floats::check("weight", weight.as_untyped(), &[outputs, inputs])?;
+        floats::check_layout("weight", weight.as_untyped(), &[outputs, inputs])?;
         Ok(Self {
             weight,
             scales: scales.read("scale", &[outputs])?,
             factors: factors.read("factor", &[inputs])?,
-            bias: floats::read_if(bias.as_ref(), "bias", &[outputs])?,
+            bias: floats::read_opt(bias.as_ref(), "bias", &[outputs])?,
         })
     }
 
@@ -154,7 +154,7 @@ impl<'a, 'py> BorrowedInt8Layer<'a, 'py> {
             weight: self.weight.as_slice()?,
             scales: self.scales.as_slice()?,
             factors: self.factors.as_slice()?,
-            bias: floats::slice_if(self.bias.as_ref())?,
+            bias: floats::slice_opt(self.bias.as_ref())?,
         })
     }
 }

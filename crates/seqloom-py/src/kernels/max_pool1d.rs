@@ -30,7 +30,7 @@ pub(crate) fn max_pool1d(
         padding,
     };
     let shape = [batch, channels, out_length(&window)?];
-    floats::check("indices", indices.as_untyped(), &shape)?;
+    floats::check_layout("indices", indices.as_untyped(), &shape)?;
     by_dtype!(x, T => {
         let (x, mut out) = (x.read::<T>("x", x.shape())?, out.write::<T>("out", &shape)?);
         let (x, out, indices) = (x.as_slice()?, out.as_slice_mut()?, indices.as_slice_mut()?);
@@ -66,7 +66,7 @@ pub(crate) fn max_pool1d_grad(
     let [batch, channels, width] = grad.axes("grad")?;
     let [_, _, length] = out.axes("out")?;
     let threads = seqloom_kernels::useful_threads(threads, out.len());
-    floats::check("indices", indices.as_untyped(), grad.shape())?;
+    floats::check_layout("indices", indices.as_untyped(), grad.shape())?;
     by_dtype!(grad, T => {
         let grad = grad.read::<T>("grad", grad.shape())?;
         let mut out = out.write::<T>("out", &[batch, channels, length])?;

@@ -26,11 +26,11 @@ pub(crate) fn normalise_rows(
     let threads = seqloom_kernels::useful_threads(threads, x.len());
     by_dtype!(x, T => {
         let (x, weight) = (x.read::<T>("x", &[rows, width])?, weight.read::<T>("weight", &[width])?);
-        let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[width])?;
+        let bias = floats::read_opt::<T>(bias.as_ref(), "bias", &[width])?;
         let mut out = out.write::<T>("out", &[rows, width])?;
         let mut mean = out_mean.write::<T>("out_mean", &[rows])?;
         let mut inverse = out_inverse.write::<T>("out_inverse", &[rows])?;
-        let rule = NormRule { weight: weight.as_slice()?, bias: floats::slice_if(bias.as_ref())?, epsilon: eps };
+        let rule = NormRule { weight: weight.as_slice()?, bias: floats::slice_opt(bias.as_ref())?, epsilon: eps };
         let (x, outs) = (x.as_slice()?, [out.as_slice_mut()?, mean.as_slice_mut()?, inverse.as_slice_mut()?]);
         pool::run_kernel(py, threads, || seqloom_kernels::norm::normalise(rule, x, outs, threads))
     })
@@ -56,7 +56,7 @@ pub(crate) fn normalise_rows_grad(
     by_dtype!(x, T => {
         let (grad, x) = (grad.read::<T>("grad", &[rows, width])?, x.read::<T>("x", &[rows, width])?);
         let weight = weight.read::<T>("weight", &[width])?;
-        let mean = floats::read_if::<T>(mean.as_ref(), "mean", &[rows])?;
+        let mean = floats::read_opt::<T>(mean.as_ref(), "mean", &[rows])?;
         let inverse = inverse.read::<T>("inverse", &[rows])?;
         let mut out = out.write::<T>("out", &[rows, width])?;
         let mut by_weight = out_weight.write::<T>("out_weight", &[width])?;
@@ -64,7 +64,7 @@ pub(crate) fn normalise_rows_grad(
         let given = NormBackwardInputs {
             grad: grad.as_slice()?,
             x: x.as_slice()?,
-            means: floats::slice_if(mean.as_ref())?,
+            means: floats::slice_opt(mean.as_ref())?,
             inverses: inverse.as_slice()?,
         };
         let weight = weight.as_slice()?;

@@ -41,17 +41,17 @@ pub(crate) fn recurrent(
     let columns = sizes.gates * sizes.width;
     by_dtype!(x, T => {
         let arrays = RecurrentArrays::<T>::new(&sizes, &first, cells.as_ref(), &weight, mask.as_ref())?;
-        let bias = floats::read_if::<T>(bias.as_ref(), "bias", &[columns])?;
-        let layer = RecurrentLayer { bias: floats::slice_if(bias.as_ref())?, ..arrays.layer(&sizes, reverse)? };
+        let bias = floats::read_opt::<T>(bias.as_ref(), "bias", &[columns])?;
+        let layer = RecurrentLayer { bias: floats::slice_opt(bias.as_ref())?, ..arrays.layer(&sizes, reverse)? };
         let x = x.read::<T>("x", &[sizes.batch, sizes.length, features])?;
         let weight_in = weight_in.read::<T>("weight_in", &[columns, features])?;
-        let bias_in = floats::read_if::<T>(bias_in.as_ref(), "bias_in", &[columns])?;
+        let bias_in = floats::read_opt::<T>(bias_in.as_ref(), "bias_in", &[columns])?;
         let mut states = out_states.write::<T>("out_states", &sizes.shape(1))?;
         let mut kept = out_kept.write::<T>("out_kept", &sizes.shape(sizes.kept))?;
         let inputs = RecurrentInputs {
             x: x.as_slice()?,
             weight: weight_in.as_slice()?,
-            bias: floats::slice_if(bias_in.as_ref())?,
+            bias: floats::slice_opt(bias_in.as_ref())?,
             features,
         };
         let outputs = RecurrentOutputs::All(states.as_slice_mut()?, Some(kept.as_slice_mut()?));
@@ -94,9 +94,9 @@ pub(crate) fn recurrent_grad(
         let kept = kept.read::<T>("kept", &sizes.shape(sizes.kept))?;
         let answers = RecurrentResults { grad: grad.as_slice()?, states: states.as_slice()?, kept: kept.as_slice()? };
         let mut seen = out_seen.write::<T>("out_seen", &sizes.shape(sizes.gates))?;
-        let mut recurrent = floats::write_if::<T>(out_recurrent.as_ref(), "out_recurrent", &sizes.shape(sizes.gates))?;
+        let mut recurrent = floats::write_opt::<T>(out_recurrent.as_ref(), "out_recurrent", &sizes.shape(sizes.gates))?;
         let mut by_first = out_first.write::<T>("out_first", &sizes.states())?;
-        let mut by_cells = floats::write_if::<T>(out_cells.as_ref(), "out_cells", &sizes.states())?;
+        let mut by_cells = floats::write_opt::<T>(out_cells.as_ref(), "out_cells", &sizes.states())?;
         let grads = RecurrentGrads {
             from_inputs: seen.as_slice_mut()?,
             recurrent: match &mut recurrent { Some(array) => array.as_slice_mut()?, None => &mut [] },
@@ -169,7 +169,7 @@ impl<'py, T: Element + Float> RecurrentArrays<'py, T> {
         let rows = sizes.gates * sizes.width;
         Ok(Self {
             first: first.read("first", &sizes.states())?,
-            cells: floats::read_if(cells, "cells", &sizes.states())?,
+            cells: floats::read_opt(cells, "cells", &sizes.states())?,
             weight: weight.read("weight", &[rows, sizes.width])?,
             mask: mask.map(|mask| mask.read("mask")).transpose()?,
         })
@@ -184,7 +184,7 @@ impl<'py, T: Element + Float> RecurrentArrays<'py, T> {
         }
         Ok(RecurrentLayer {
             states: self.first.as_slice()?,
-            cells: floats::slice_if(self.cells.as_ref())?,
+            cells: floats::slice_opt(self.cells.as_ref())?,
             weight: self.weight.as_slice()?,
             bias: None,
             mask,

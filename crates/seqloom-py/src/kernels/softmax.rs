@@ -103,14 +103,14 @@ pub(crate) fn cross_entropy(
 ) -> PyResult<()> {
     let [rows, classes] = logits.axes("logits")?;
     let threads = seqloom_kernels::useful_threads(threads, logits.len());
-    floats::check("labels", labels.as_untyped(), &[rows])?;
+    floats::check_layout("labels", labels.as_untyped(), &[rows])?;
     let labels = check_labels(labels.as_slice()?, classes)?;
     by_dtype!(logits, T => {
         let logits = logits.read::<T>("logits", &[rows, classes])?;
-        let weights = floats::read_if::<T>(weights.as_ref(), "weights", &[classes])?;
+        let weights = floats::read_opt::<T>(weights.as_ref(), "weights", &[classes])?;
         let mut loss = out_loss.write::<T>("out_loss", &[rows])?;
         let mut grad = out_grad.write::<T>("out_grad", &[rows, classes])?;
-        let weights = floats::slice_if(weights.as_ref())?;
+        let weights = floats::slice_opt(weights.as_ref())?;
         let problem = Logits { logits: logits.as_slice()?, labels, weights, classes };
         let (loss, grad) = (loss.as_slice_mut()?, grad.as_slice_mut()?);
         pool::run_kernel(py, threads, || seqloom_kernels::cross_entropy::cross_entropy(problem, loss, grad, threads))

@@ -8,12 +8,12 @@ use seqloom_kernels::attention::{Heads, HeadsMut};
 
 /// Returns the elements from the first to the last of an array, and the strides of its
 /// axes.
-pub(super) fn span<'a, T: Element>(
+pub(super) fn full_span<'a, T: Element>(
     array: &'a PyReadonlyArrayDyn<'_, T>,
     name: &str,
 ) -> PyResult<(&'a [T], [usize; 4], [usize; 4])> {
-    let shape = sizes(array.shape(), name)?;
-    let steps = steps::<T>(array.strides(), shape, name)?;
+    let shape = four_sizes(array.shape(), name)?;
+    let steps = element_steps::<T>(array.strides(), shape, name)?;
     let last = shape
         .iter()
         .zip(steps)
@@ -38,7 +38,7 @@ pub(super) fn heads<'a, T: Element + seqloom_kernels::Float>(
     array: &'a PyReadonlyArrayDyn<'_, T>,
     name: &str,
 ) -> PyResult<Heads<'a, T>> {
-    let (data, shape, [batch, head, row, column]) = span(array, name)?;
+    let (data, shape, [batch, head, row, column]) = full_span(array, name)?;
     if column != 1 {
         return Err(in_use(name));
     }
@@ -50,8 +50,8 @@ pub(super) fn heads_mut<'a, T: Element + seqloom_kernels::Float>(
     array: &'a mut PyReadwriteArrayDyn<'_, T>,
     name: &str,
 ) -> PyResult<HeadsMut<'a, T>> {
-    let shape = sizes(array.shape(), name)?;
-    let [batch, head, row, column] = steps::<T>(array.strides(), shape, name)?;
+    let shape = four_sizes(array.shape(), name)?;
+    let [batch, head, row, column] = element_steps::<T>(array.strides(), shape, name)?;
     if column != 1 {
         return Err(in_use(name));
     }
@@ -63,7 +63,7 @@ pub(super) fn heads_mut<'a, T: Element + seqloom_kernels::Float>(
     HeadsMut::new(data, shape, [batch, head, row]).ok_or_else(|| in_use(name))
 }
 
-fn sizes(shape: &[usize], name: &str) -> PyResult<[usize; 4]> {
+fn four_sizes(shape: &[usize], name: &str) -> PyResult<[usize; 4]> {
     shape.try_into().map_err(|_| {
         PyValueError::new_err(format!("{name}: expected four axes, got shape {shape:?}"))
     })
@@ -72,7 +72,7 @@ fn sizes(shape: &[usize], name: &str) -> PyResult<[usize; 4]> {
 /// Returns the strides of the axes, in elements. If NumPy's stride is arbitrary,
 /// because an axis has at most one element or the array is empty, the stride is that of
 /// C order.
-fn steps<T>(strides: &[isize], shape: [usize; 4], name: &str) -> PyResult<[usize; 4]> {
+fn element_steps<T>(strides: &[isize], shape: [usize; 4], name: &str) -> PyResult<[usize; 4]> {
     let is_empty = shape.contains(&0);
     let mut steps = [1; 4];
     for axis in (0..4).rev() {
@@ -81,14 +81,14 @@ fn steps<T>(strides: &[isize], shape: [usize; 4], name: &str) -> PyResult<[usize
         steps[axis] = if is_free {
             whole
         } else {
-            step::<T>(strides[axis], name)?
+            element_step::<T>(strides[axis], name)?
         };
     }
     Ok(steps)
 }
 
 /// Returns the stride of an axis, in elements.
-fn step<T>(stride: isize, name: &str) -> PyResult<usize> {
+fn element_step<T>(stride: isize, name: &str) -> PyResult<usize> {
     let bytes = usize::try_from(stride).map_err(|_| in_use(name))?;
     if bytes % size_of::<T>() != 0 {
         return Err(in_use(name));

@@ -10,7 +10,7 @@ use seqloom_encode::LetterCounts;
 use seqloom_load::gather::RaggedRows;
 use seqloom_macros::native;
 
-use super::store::{RecordStore, StoreColumns, text};
+use super::store::{RecordStore, StoreColumns, decode_header};
 use crate::encode::kernel::SequenceKernel;
 use crate::error::{self, raise};
 use crate::pool;
@@ -46,7 +46,10 @@ pub(crate) struct Names {
 impl Names {
     /// Returns all ids as strings.
     fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyString>>> {
-        self.names.iter().map(|name| text(py, name)).collect()
+        self.names
+            .iter()
+            .map(|name| decode_header(py, name))
+            .collect()
     }
 }
 
@@ -62,7 +65,7 @@ impl Job for BatchJob {
     fn workspace(&self) {}
 
     fn run(&mut self, (): &mut ()) {
-        self.counts = Some(self.make());
+        self.counts = Some(self.encode_batch());
     }
 
     fn mark_failed(&mut self) {
@@ -86,7 +89,7 @@ impl BatchJob {
         })
     }
 
-    fn make(&mut self) -> Result<LetterCounts> {
+    fn encode_batch(&mut self) -> Result<LetterCounts> {
         if let Some(names) = &mut self.names {
             *names = self.columns.names(&self.rows)?;
         }
@@ -96,7 +99,7 @@ impl BatchJob {
 
     /// Converts the result for Python.
     fn into_tuple(self, py: Python<'_>) -> PyResult<BatchTuple> {
-        let panicked = || error::internal(py, "a batch could not be made");
+        let panicked = || error::internal_error(py, "a batch could not be made");
         let counts = raise(py, self.counts.ok_or_else(panicked)?)?.to_array();
         Ok((
             self.memory.into_array(py)?.unbind(),
@@ -170,7 +173,7 @@ impl BatchMaker {
         let memory = raise(py, self.memory(size))?;
         let mut batch = BatchJob::new((kernel, store, rows), memory, with_names)?;
         let threads = if size < PARALLEL_BYTES { 1 } else { threads };
-        let counts = pool::run(py, threads, || batch.make())?;
+        let counts = pool::run(py, threads, || batch.encode_batch())?;
         batch.counts = Some(Ok(counts));
         batch.into_tuple(py)
     }

@@ -119,7 +119,7 @@ impl PackedStream {
         let tokeniser = Tokeniser::new(py, kernel, function)?;
         let runs_ahead = threads > 1 && !tokeniser.is_python();
         let place = resume_point(place);
-        let inputs = inputs(paths, index, place.from.file);
+        let inputs = files(paths, index, place.from.file);
         let files = RecordFiles::new(inputs, options, place.from, stop);
         let buffer_pool = BufferPool::default();
         let stream = BatchStream::new(files, rule, tokeniser, place, buffer_pool.clone());
@@ -146,7 +146,7 @@ impl PackedStream {
             StreamMode::Ahead(stream) => stream.next(),
         })?;
         match answer {
-            Ok(Some(packed)) => self.deliver(py, packed).map(Some),
+            Ok(Some(packed)) => self.convert(py, packed).map(Some),
             Ok(None) => Ok(None),
             Err(PackingFailure::Reading(failure)) => Err(error::exception_for(py, &failure)),
             Err(failure) => {
@@ -182,7 +182,7 @@ impl PackedStream {
         else {
             return None;
         };
-        let (kind, tokens, fault) = describe(cause);
+        let (kind, tokens, fault) = describe_cause(cause);
         let id = PyBytes::new(py, id);
         Some((
             origin.file,
@@ -204,7 +204,7 @@ impl PackedStream {
 }
 
 impl PackedStream {
-    fn deliver<'py>(&mut self, py: Python<'py>, packed: PackedBatch) -> PyResult<PackedTuple<'py>> {
+    fn convert<'py>(&mut self, py: Python<'py>, packed: PackedBatch) -> PyResult<PackedTuple<'py>> {
         let met = packed.met;
         self.place = Some(packed.resume);
         Ok((
@@ -243,7 +243,7 @@ fn resume_point(((file, record, ordinal), next, content, waiting): ResumeTuple) 
 }
 
 /// Returns the files to read; the first one has an index if an index is given.
-fn inputs(paths: Vec<PathBuf>, index: Option<&SequenceIndex>, first: usize) -> Vec<SequenceFile> {
+fn files(paths: Vec<PathBuf>, index: Option<&SequenceIndex>, first: usize) -> Vec<SequenceFile> {
     let index = |file| {
         let index = index.filter(|_| file == first);
         index.map(|index| Arc::clone(&index.index))
@@ -257,7 +257,7 @@ fn inputs(paths: Vec<PathBuf>, index: Option<&SequenceIndex>, first: usize) -> V
         .collect()
 }
 
-fn describe(cause: &Cause) -> (&'static str, usize, Option<(usize, u8, String)>) {
+fn describe_cause(cause: &Cause) -> (&'static str, usize, Option<(usize, u8, String)>) {
     match cause {
         Cause::Empty => ("empty", 0, None),
         Cause::Long(tokens) => ("long", *tokens, None),

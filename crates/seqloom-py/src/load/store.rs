@@ -49,7 +49,7 @@ pub(crate) fn header_ids<'py>(
 ) -> PyResult<Vec<Bound<'py, PyString>>> {
     let headers = gather::RaggedView::new(data.as_slice()?, offsets.as_slice()?);
     let rows = (0..headers.len()).map(|row| i64::try_from(row).unwrap_or(i64::MAX));
-    rows.map(|row| text(py, first_word(raise(py, headers.get(row))?)))
+    rows.map(|row| decode_header(py, first_word(raise(py, headers.get(row))?)))
         .collect()
 }
 
@@ -145,7 +145,7 @@ impl RecordStore {
         let columns = &self.columns;
         let bytes = |column: &StoreColumn| PyResult::Ok(PyBytes::new(py, column.row(py, row)?));
         Ok((
-            text(py, first_word(columns.names.row(py, row)?))?,
+            decode_header(py, first_word(columns.names.row(py, row)?))?,
             bytes(&columns.sequences)?,
             columns.qualities.as_ref().map(bytes).transpose()?,
         ))
@@ -158,7 +158,7 @@ impl RecordStore {
         rows: PyReadonlyArray1<'py, i64>,
     ) -> PyResult<Vec<Bound<'py, PyString>>> {
         let names = raise(py, self.columns.names(rows.as_slice()?))?;
-        names.iter().map(|name| text(py, name)).collect()
+        names.iter().map(|name| decode_header(py, name)).collect()
     }
 
     /// Returns the concatenated residues and qualities of the selected rows.
@@ -217,7 +217,7 @@ impl StoreColumn {
 }
 
 /// Decodes the bytes of a header; invalid bytes are escaped.
-pub(crate) fn text<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
+pub(crate) fn decode_header<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Ok(PyString::new(py, text));
     }

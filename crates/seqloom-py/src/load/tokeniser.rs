@@ -33,7 +33,7 @@ impl Tokeniser {
             return Ok(Self::Function(function));
         }
         let kernel = kernel.ok_or_else(missing)?;
-        let (letters, _) = kernel.get().of_four().ok_or_else(missing)?;
+        let (letters, _) = kernel.get().four_byte_kernel().ok_or_else(missing)?;
         Ok(Self::Kernel {
             letters: Box::new(letters.without_stop_removal()),
             kernel,
@@ -50,7 +50,7 @@ impl Tokeniser {
 impl Tokenise for Tokeniser {
     fn strip<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
         match self {
-            Self::Kernel { kernel, .. } => match kernel.get().of_four() {
+            Self::Kernel { kernel, .. } => match kernel.get().four_byte_kernel() {
                 Some((letters, _)) => letters.strip_stop(sequence),
                 None => sequence,
             },
@@ -61,7 +61,7 @@ impl Tokenise for Tokeniser {
     fn size(&self, letters: usize) -> Option<usize> {
         match self {
             Self::Kernel { kernel, .. } => {
-                let (_, kernel) = kernel.get().of_four()?;
+                let (_, kernel) = kernel.get().four_byte_kernel()?;
                 Some(kernel.row_len(letters))
             }
             Self::Function(_) => None,
@@ -75,7 +75,7 @@ impl Tokenise for Tokeniser {
                 letters,
                 met,
             } => {
-                let Some((_, kernel)) = kernel.get().of_four() else {
+                let Some((_, kernel)) = kernel.get().four_byte_kernel() else {
                     return Err(Error::argument("4-byte tokens are required"));
                 };
                 let counts = fill_rows((letters, kernel), windows, out)?.to_array();
@@ -101,7 +101,7 @@ impl Tokenise for Tokeniser {
 fn call_function(function: &Py<PyAny>, windows: &RaggedRows, out: &mut WindowTokens) -> Result<()> {
     out.offsets.clear();
     out.data.clear();
-    let called = Python::try_attach(|py| run(function.bind(py), windows, out));
+    let called = Python::try_attach(|py| call(function.bind(py), windows, out));
     let called = called.unwrap_or(Ok(()));
     match called {
         Ok(()) if out.len() == windows.offsets.len().saturating_sub(1) => Ok(()),
@@ -110,7 +110,7 @@ fn call_function(function: &Py<PyAny>, windows: &RaggedRows, out: &mut WindowTok
     }
 }
 
-fn run(function: &Bound<'_, PyAny>, windows: &RaggedRows, out: &mut WindowTokens) -> PyResult<()> {
+fn call(function: &Bound<'_, PyAny>, windows: &RaggedRows, out: &mut WindowTokens) -> PyResult<()> {
     let py = function.py();
     let letters = PyArray1::from_slice(py, &windows.data);
     let offsets = PyArray1::from_slice(py, &windows.offsets);

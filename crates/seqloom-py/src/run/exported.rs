@@ -8,7 +8,7 @@ use seqloom_core::{Error, Result};
 use seqloom_macros::native;
 use seqloom_run::{PredictOptions, PredictionObserver, Predictor, Scores};
 
-use crate::{formats::source::PythonFailure, load::store::text, pool};
+use crate::{formats::source::PythonFailure, load::store::decode_header, pool};
 
 /// A result: the names of the outputs, the ids of the records, the scores row by row,
 /// and warnings.
@@ -68,7 +68,7 @@ impl ExportedPredictor {
         };
         let done = pool::run(py, 1, work);
         let summary = done.map_err(|error| failure.take().unwrap_or(error))?;
-        let names = all.scores.names.iter().map(|name| text(py, name));
+        let names = all.scores.names.iter().map(|name| decode_header(py, name));
         Ok((
             all.columns,
             names.collect::<PyResult<_>>()?,

@@ -80,7 +80,7 @@ impl BedFile {
         pool::run(py, 1, || {
             padding::check(&self.bed, &self.bed.layout(shape.0, shape.1)?)
         })?;
-        warn(py, &self.bed)
+        issue_warning(py, &self.bed)
     }
 }
 
@@ -105,7 +105,7 @@ impl BedFile {
         let wide = out.is_c_contiguous();
         let mut out: PyReadwriteArray2<'_, T> = out.try_readwrite()?;
         let out = out.as_slice_mut()?;
-        let threads = threads_for(call.threads, size_of_val(out));
+        let threads = num_threads(call.threads, size_of_val(out));
         pool::run(py, threads, || {
             let layout = self.bed.layout(call.shape.0, call.shape.1)?;
             let natural = layout.major == Major::Variant;
@@ -125,12 +125,12 @@ impl BedFile {
             };
             read(request, out)
         })?;
-        warn(py, &self.bed)
+        issue_warning(py, &self.bed)
     }
 }
 
 /// Issues the warning about an open file, at most once.
-pub(super) fn warn(py: Python<'_>, bed: &Bed) -> PyResult<()> {
+pub(super) fn issue_warning(py: Python<'_>, bed: &Bed) -> PyResult<()> {
     let Some(warning) = bed.take_warning() else {
         return Ok(());
     };
@@ -146,7 +146,7 @@ pub(super) fn warn(py: Python<'_>, bed: &Bed) -> PyResult<()> {
 
 /// Returns the number of threads: 1 for small results, because waking other threads
 /// takes longer than the work.
-fn threads_for(threads: usize, bytes: usize) -> usize {
+fn num_threads(threads: usize, bytes: usize) -> usize {
     if bytes < PARALLEL_BYTES { 1 } else { threads }
 }
 
@@ -218,7 +218,7 @@ impl LineDecoding<'_> {
     ) -> PyResult<()> {
         let mut out = out.try_readwrite()?;
         let (out, table) = (out.as_slice_mut()?, T::code_table(self.count_a1));
-        pool::run(py, threads_for(self.threads, size_of_val(out)), || {
+        pool::run(py, num_threads(self.threads, size_of_val(out)), || {
             decode_memory(self.source, self.positions, table, self.along, out)
         })
     }

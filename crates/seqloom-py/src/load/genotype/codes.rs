@@ -17,7 +17,7 @@ use seqloom_load::genotype::sink::{BedSink, MemorySink};
 use seqloom_macros::native;
 use seqloom_plink::{Bed, Major};
 
-use super::bed_file::{BedFile, warn};
+use super::bed_file::{BedFile, issue_warning};
 use crate::{error, pool};
 
 type LineNumbers<'py> = PyReadonlyArray1<'py, i64>;
@@ -113,7 +113,7 @@ impl GenotypeLayer {
             relayout.run(&mut memory, check)?;
             Ok(Codes::in_memory(relayout.layout(), memory.into_lines()))
         })?;
-        warn(py, &self.bed.get().bed)?;
+        issue_warning(py, &self.bed.get().bed)?;
         Ok(GenotypeCodes { codes })
     }
 
@@ -134,7 +134,7 @@ impl GenotypeLayer {
             relayout.run(&mut file, check)?;
             file.finish()
         })?;
-        warn(py, &self.bed.get().bed)?;
+        issue_warning(py, &self.bed.get().bed)?;
         Ok(sums.into_pyarray(py))
     }
 }
@@ -224,7 +224,7 @@ impl GenotypeCodes {
         let lines = indices(py, &lines, self.codes.layout().lines())?;
         let mut out = out.try_readwrite()?;
         let out = out.as_slice_mut()?;
-        let threads = threads_for(threads, 4 * out.len());
+        let threads = num_threads(threads, 4 * out.len());
         pool::run(py, threads, || self.codes.gather(&lines, out))
     }
 
@@ -271,7 +271,7 @@ impl GenotypeCodes {
                 .unwrap_or_default()
         };
         let tables = std::array::from_fn(table);
-        pool::run(py, threads_for(threads, out.len()), || {
+        pool::run(py, num_threads(threads, out.len()), || {
             if by_line {
                 self.codes.decode_lines(lines, tables, out)
             } else {
@@ -283,7 +283,7 @@ impl GenotypeCodes {
 
 /// Returns the number of threads: 1 for small results, because waking other threads
 /// takes longer than the work.
-fn threads_for(threads: usize, numbers: usize) -> usize {
+fn num_threads(threads: usize, numbers: usize) -> usize {
     if numbers < PARALLEL_SIZE { 1 } else { threads }
 }
 

@@ -9,7 +9,7 @@ use seqloom_encode::genotype::hardy;
 use seqloom_load::genotype::stats::Survey;
 use seqloom_macros::native;
 
-use super::bed_file::{BedFile, warn};
+use super::bed_file::{BedFile, issue_warning};
 use crate::{error, pool};
 
 /// A pass over a `.bed` that counts genotypes, in several steps.
@@ -63,7 +63,7 @@ impl GenotypeSurvey {
             let mut survey = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
             survey.advance(bed, counts, missing, check)
         })?;
-        warn(py, bed)
+        issue_warning(py, bed)
     }
 }
 
