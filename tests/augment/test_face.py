@@ -107,7 +107,7 @@ def test_a_slice_of_a_ragged_array_is_augmented_without_a_copy():
     assert turned.to_list() == [b"ACC", b"TAAA"]
 
 
-def test_results_of_two_augmentations_never_share_memory():
+def test_results_of_two_augmentation_calls_never_share_memory():
     rows = Ragged.from_list([b"ACGT" * 20] * 50)
     change = Mutate(0.3)
     kept = [change.batch(rows, Key(0, i).each(range(50))) for i in range(20)]

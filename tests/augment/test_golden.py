@@ -31,11 +31,11 @@ EXPECTED_SEQUENCES = {
 
 
 @pytest.mark.parametrize(("change", "expected"), EXPECTED_SEQUENCES.items(), ids=str)
-def test_augmented_sequences_equal_those_of_the_first_release(change, expected):
+def test_augmented_sequences_are_unchanged_since_the_first_release(change, expected):
     assert change(EXAMPLE_SEQUENCE, Key(7, 1, 2)) == expected
 
 
-def test_quality_noise_equals_that_of_the_first_release():
+def test_quality_noise_is_unchanged_since_the_first_release():
     quality = bytes(33 + i % 8 for i in range(len(EXAMPLE_SEQUENCE)))
     assert (
         QualityNoise()(EXAMPLE_SEQUENCE, Key(7, 1, 2), quality=quality)[0]

@@ -43,7 +43,7 @@ def test_help_of_train_lists_the_common_options(call):
     assert [name for name in names.split() if name not in said.out] == []
 
 
-def test_version_option_prints_the_version(call):
+def test_the_option_version_prints_the_version(call):
     assert call("--version").out.strip() == version()
 
 
@@ -75,13 +75,13 @@ def test_an_invalid_command_line_prints_two_lines_and_suggests_help(call, words,
     assert "--help lists the options" in second
 
 
-def test_an_error_exits_with_code_2_and_prints_one_line():
+def test_a_command_with_an_error_exits_with_code_2_and_prints_one_line():
     done = run("inspect", "none.fa")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: none.fa: no such file\n"
 
 
-def test_traceback_option_prints_a_traceback(call):
+def test_the_option_traceback_prints_a_traceback(call):
     said = call("inspect", "none.fa", "--traceback")
     assert said.code == 2
     assert said.err.startswith("Traceback")

@@ -292,9 +292,7 @@ def contents(home):
 @pytest.mark.parametrize(
     ("words", "essential"), INVALID_COMMANDS.values(), ids=INVALID_COMMANDS
 )
-def test_bad_input_prints_one_or_two_lines_and_writes_no_files(
-    here, call, words, essential
-):
+def test_invalid_input_of_a_command_prints_at_most_two_lines(here, call, words, essential):
     before = contents(here)
     said = call(*words.split())
     assert said.code == 2
@@ -309,7 +307,7 @@ def test_bad_input_prints_one_or_two_lines_and_writes_no_files(
 @pytest.mark.parametrize(
     "words", [words for words, _ in INVALID_COMMANDS.values()], ids=INVALID_COMMANDS
 )
-def test_traceback_option_prints_the_traceback_of_bad_input(call, words):
+def test_the_option_traceback_works_for_every_invalid_input(call, words):
     plain = call(*words.split()).err
     said = call(*words.split(), "--traceback")
     assert said.code == 2
@@ -331,7 +329,7 @@ def test_a_failed_command_exits_with_code_2_and_prints_its_error_last():
 
 
 @pytest.mark.usefixtures("here")
-def test_an_unknown_option_prints_two_lines():
+def test_an_unknown_command_line_option_prints_two_lines():
     command = [sys.executable, "-m", "seqloom", "inspect", "two.fa", "--jsno"]
     done = subprocess.run(command, capture_output=True, check=False, text=True)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 2)

@@ -77,7 +77,7 @@ def test_bed_inspect_of_sequences_names_the_right_command(bed):
     assert "inspect_bed" in raised.value.__notes__[0]
 
 
-def test_a_truncated_bed_is_an_error(bed, tmp_path):
+def test_inspecting_a_truncated_bed_is_an_error(bed, tmp_path):
     for suffix in (".fam", ".bim"):
         (tmp_path / f"cut{suffix}").write_bytes(bed.with_suffix(suffix).read_bytes())
     (tmp_path / "cut.bed").write_bytes(bed.read_bytes()[:-1])
@@ -153,7 +153,7 @@ def test_a_filter_that_keeps_no_sample_or_variant_is_an_error(bed, tmp_path, cal
     assert not list(tmp_path.iterdir())
 
 
-def test_an_error_names_the_ids_that_are_not_in_the_set(bed, tmp_path, call):
+def test_the_error_for_unknown_sample_or_variant_ids_names_them(bed, tmp_path, call):
     keep = lines(tmp_path / "keep.txt", ["nobody"])
     said = call("bed", "subset", bed, tmp_path / "y.bed", "--keep", keep)
     assert said.code == 2
@@ -179,7 +179,7 @@ def test_the_table_and_the_plot_must_have_different_file_names(bed, tmp_path, ca
     assert not list(tmp_path.iterdir())
 
 
-def test_an_input_file_is_never_overwritten(bed, tmp_path, call):
+def test_bed_commands_never_overwrite_their_input_files(bed, tmp_path, call):
     for words in (
         ("subset", bed, bed),
         ("convert", bed, bed),
@@ -305,7 +305,7 @@ def test_a_warning_is_printed_in_one_line_without_a_source_location(tmp_path, wo
 
 
 @pytest.mark.parametrize("header", ["#FID IID", "FID\tIID\tSID", "#IID FID", "iid"])
-def test_an_id_list_may_have_a_header(bed, tmp_path, call, header):
+def test_a_list_of_sample_ids_may_have_a_header_line(bed, tmp_path, call, header):
     _, columns = read(bed)
     ids = {"FID": columns["fid"], "IID": columns["iid"], "SID": ["x"] * 3}
     names = header.lstrip("#").upper().split()

@@ -40,7 +40,7 @@ def test_a_comparison_page_is_replaced_only_with_the_option_overwrite(call, two,
     assert call("compare", *two, *words).code == 0
 
 
-def test_a_folder_without_a_run_is_an_error(call, two, tmp_path):
+def test_comparing_a_folder_without_a_run_is_an_error(call, two, tmp_path):
     said = call("compare", two[0], tmp_path)
     assert said.code == 2
     assert f"{tmp_path}: no config.json in it; expected a run folder" in said.err
@@ -53,7 +53,7 @@ def test_compare_needs_two_runs(call, two):
     assert "as in seqloom compare runs/a runs/b" in said.err
 
 
-def test_a_folder_of_runs_compares_all_its_runs(call, two):
+def test_compare_accepts_a_folder_of_several_runs(call, two):
     assert call("compare", two[0].parent).out == call("compare", *two).out
 
 

@@ -55,7 +55,7 @@ def test_the_quality_encoding_determines_the_mean_quality(reads, call):
         assert [(record.id, record.quality) for record in reader] == [("a", b"hh")]
 
 
-def test_standard_output_contains_only_records(reads):
+def test_standard_output_of_convert_contains_only_records(reads):
     command = [sys.executable, "-m", "seqloom", "convert", "-", "-", "--min-length", "40"]
     done = subprocess.run(
         command, input=FASTQ_TEXT.encode(), capture_output=True, check=True
@@ -64,7 +64,7 @@ def test_standard_output_contains_only_records(reads):
     assert done.stderr.decode().startswith("read      40\nwritten   1\n")
 
 
-def test_on_error_skip_counts_invalid_records(reads, call):
+def test_convert_with_on_error_skip_counts_invalid_records(reads, call):
     (reads / "odd.fa").write_text(">a\nAC GT\n>b\nGG\n")
     said = call("convert", "odd.fa", "b.fa", "--on-error", "skip")
     assert said.out.split("\n")[1:3] == [
@@ -75,7 +75,7 @@ def test_on_error_skip_counts_invalid_records(reads, call):
     assert (reads / "c.fa").read_text() == ">a\nACGT\n>b\nGG\n"
 
 
-def test_a_closed_output_pipe_is_not_an_error(reads):
+def test_convert_stops_without_error_if_its_output_pipe_is_closed(reads):
     (reads / "many.fa").write_text(">a\nACGT\n" * 200_000)
     command = [sys.executable, "-m", "seqloom", "convert", "many.fa", "-"]
     with subprocess.Popen(command, stdout=-1, stderr=-1) as process:
@@ -97,7 +97,7 @@ def test_contradictory_filters_are_an_error(reads, call, options, words):
     assert not (reads / "b.fq").exists()
 
 
-def test_a_missing_output_folder_is_an_error(reads, call):
+def test_converting_into_a_missing_folder_is_an_error(reads, call):
     said = call("convert", "reads.fq", "none/b.fq")
     assert (said.code, reads.exists()) == (2, True)
     assert said.err == "error: none/b.fq: cannot be written: No such file or directory\n"
@@ -154,7 +154,7 @@ def watched(change=None):
 
 
 @pytest.mark.usefixtures("reads")
-def test_a_terminal_shows_a_progress_bar():
+def test_convert_shows_a_progress_bar_in_a_terminal():
     assert "kB" in watched()
 
 

@@ -39,7 +39,7 @@ IDS_OF_ALL_PAIRS = [(f"r{row}/1", f"r{row}/2") for row in range(4)]
 CONVERT_ARGUMENTS = ("convert", "1.fq", "2.fq", "--out")
 
 
-def test_a_pair_of_files_converts_to_a_pair_of_files(pairs, call):
+def test_convert_reads_and_writes_a_pair_of_fastq_files(pairs, call):
     said = call(*CONVERT_ARGUMENTS, "o1.fq.gz", "o2.fa")
     assert (said.code, said.out) == (0, "read      4 pairs\nwritten   4 pairs\n")
     assert ids("o1.fq.gz", "o2.fa") == IDS_OF_ALL_PAIRS
@@ -55,7 +55,7 @@ def test_a_pair_of_files_converts_to_a_pair_of_files(pairs, call):
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
 @pytest.mark.usefixtures("pairs")
-def test_a_pair_is_kept_only_if_both_reads_pass(call, options, kept, dropped):
+def test_a_read_pair_is_kept_only_if_both_reads_pass_filters(call, options, kept, dropped):
     said = call(*CONVERT_ARGUMENTS, "o1.fq", "o2.fq", *options)
     assert f"written   1 pairs\ndropped   {dropped}\n" in said.out
     assert ids("o1.fq", "o2.fq") == [IDS_OF_ALL_PAIRS[row] for row in kept]
@@ -85,7 +85,7 @@ def test_standard_input_can_be_one_file_of_a_pair(call, monkeypatch):
 
 
 @pytest.mark.usefixtures("pairs")
-def test_standard_output_receives_interleaved_pairs(capfdbinary):
+def test_convert_writes_interleaved_pairs_to_standard_output(capfdbinary):
     with pytest.raises(SystemExit):
         main([*CONVERT_ARGUMENTS[:-1], "--out=-", "--interleaved", "--min-length", "20"])
     said = capfdbinary.readouterr()
@@ -167,7 +167,7 @@ def test_an_input_file_of_a_pair_cannot_be_an_output_file(pairs, call, words):
 
 
 @pytest.mark.usefixtures("pairs")
-def test_a_filter_that_keeps_no_pair_prints_a_warning_last(call):
+def test_a_filter_that_drops_all_pairs_prints_a_warning_last(call):
     said = call(*CONVERT_ARGUMENTS, "o1.fq", "o2.fq", "--min-length", 99)
     assert said.code == 0
     assert said.out.splitlines()[-1].startswith("warning: no record was kept")
@@ -190,6 +190,6 @@ def test_one_progress_bar_covers_both_files(pairs):
     assert f"/{total} bytes" in watched()
 
 
-def test_a_second_file_that_changes_during_conversion_is_an_error(pairs):
+def test_a_mate_file_that_changes_during_conversion_is_an_error(pairs):
     with pytest.raises(FileError, match=r"2\.fq: changed while"):
         watched(lambda: (pairs / "2.fq").write_text(""))

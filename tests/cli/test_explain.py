@@ -11,19 +11,19 @@ import pytest
 import seqloom as sl
 from seqloom import _demo
 
-TEST_SET_FASTA = _demo.example_path("test.fa.gz")
+FASTA_OF_TEST_SET = _demo.example_path("test.fa.gz")
 
 
 @pytest.fixture
 def few(tmp_path):
     """A file with five windows of the demo."""
-    with sl.io.open_sequences(TEST_SET_FASTA) as records:
+    with sl.io.open_sequences(FASTA_OF_TEST_SET) as records:
         rows = [(record.id, record.sequence.decode()) for record in records][:5]
     (tmp_path / "few.fa").write_text("".join(f">{name}\n{text}\n" for name, text in rows))
     return tmp_path / "few.fa"
 
 
-def test_explain_writes_the_same_table_as_python(trained, few, tmp_path):
+def test_the_command_explain_writes_the_table_of_the_function(trained, few, tmp_path):
     words = ["explain", trained, few, "--out", tmp_path / "t.tsv", "--target", "EI"]
     command = [sys.executable, "-m", "seqloom", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -100,7 +100,7 @@ def test_invalid_arguments_of_explain_write_no_file(
     assert [it.name for it in few.parent.iterdir()] == ["few.fa"]
 
 
-def test_genotypes_cannot_be_explained(call, trained, tmp_path):
+def test_the_command_explain_rejects_genotypes(call, trained, tmp_path):
     said = call(
         "explain", trained, _demo.example_path("example.bed"), "--out", tmp_path / "t.tsv"
     )

@@ -68,7 +68,7 @@ def test_help_ends_with_the_command_for_more_options(call, command):
     ],
     ids=["own names", "set", "TOML"],
 )
-def test_every_way_to_set_an_option_has_the_same_effect(call, words):
+def test_options_in_files_and_on_the_command_line_have_equal_effects(call, words):
     Path("more.toml").write_text("clip_norm = 2.5\nwidth = [4, 8]\ndrop_last = true\n")
     said = call(*TRAIN_COMMAND.split(), "--batch-size", "4", *words)
     assert said.code == 0, said.err

@@ -26,7 +26,7 @@ def test_the_option_fai_writes_samtools_indexes(call, tmp_path):
     assert (tmp_path / "a.fa.fai").read_text() == "a\t4\t3\t4\t5\n"
 
 
-def test_a_truncated_file_is_indexed_again_only_with_overwrite(call, tmp_path):
+def test_a_truncated_sequence_file_is_indexed_only_with_overwrite(call, tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     call("index", tmp_path / "a.fa")
     (tmp_path / "a.fa").write_text(">a\nAC\n")

@@ -116,7 +116,7 @@ def test_inspect_rejects_a_second_file(call):
 
 
 @pytest.mark.parametrize("text", [b">a\nACGT\n>\nGG\n", b"@a\nAC\n+\nII\n@\nG\n+\nI\n"])
-def test_the_option_ids_numbers_headers_without_ids_in_standard_input(
+def test_inspect_can_number_headers_without_ids_in_standard_input(
     call, stdin, tmp_path, text
 ):
     out = str(tmp_path / "out.fa")

@@ -160,7 +160,7 @@ def test_separate_interval_files_can_be_validation_and_test_sets(shell):
 
 
 @pytest.mark.usefixtures("here")
-def test_overlapping_intervals_are_counted_correctly():
+def test_train_counts_overlapping_intervals_of_its_sets_correctly():
     for _ in range(40):
         taught, asked = (
             [(start, start + RNG.randint(1, 9)) for start in RNG.sample(range(60), n)]
@@ -171,7 +171,7 @@ def test_overlapping_intervals_are_counted_correctly():
 
 
 @pytest.mark.usefixtures("here")
-def test_intervals_that_overlap_after_jitter_are_counted():
+def test_train_counts_intervals_that_overlap_after_jitter():
     asked = dataset([(125, 150), (10, 15)])
     taught = [(100, 120), (40, 60)]
     counts = [count_overlaps(dataset(taught, jitter=n), asked) for n in (5, 6, 25, 26)]

@@ -26,7 +26,7 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("mark", ["nan", "NA", ".", ""])
-def test_a_missing_label_is_an_error_or_is_skipped(call, here, mark):
+def test_train_reports_or_skips_sequences_without_a_label(call, here, mark):
     here([mark, *["neg", "pos"] * 5, "neg"])
     said = call(*TRAIN_COMMAND.split())
     assert said.code == 2
@@ -37,7 +37,7 @@ def test_a_missing_label_is_an_error_or_is_skipped(call, here, mark):
     assert "sequences skipped because they have no label: 1 (s0)" in said.out
 
 
-def test_the_option_missing_sets_the_marks_of_missing_labels(call, here):
+def test_the_option_missing_sets_the_codes_of_missing_labels(call, here):
     here(["-9", *["NA", "EU"] * 5, "NA"])
     words = ["--unlabelled", "skip", "--missing", "-9"]
     assert "EU 5, NA 6" in call(*TRAIN_COMMAND.split(), *words).out
@@ -51,7 +51,7 @@ def test_numbers_with_a_decimal_comma_are_not_classes(call, here):
     assert not Path("run/model.safetensors").exists()
 
 
-def test_a_distinct_class_for_each_record_is_an_error(call, here):
+def test_labels_with_one_class_for_each_record_are_an_error(call, here):
     here(range(12))
     said = call(*TRAIN_COMMAND.split())
     assert said.code == 2
@@ -80,7 +80,7 @@ def test_each_sequence_file_can_contain_one_class(call, here, tmp_path):
     assert len(Path("s.tsv").read_text().splitlines()) == 13
 
 
-def test_two_sources_of_labels_are_an_error(call, here):
+def test_training_with_two_sources_of_labels_is_an_error(call, here):
     here(["x", "y"] * 6)
     said = call(*TRAIN_COMMAND.split(), "--label-from-file")
     assert said.code == 2
@@ -92,7 +92,7 @@ MUTATION_SCAN_TABLE = "mutant,mutated_sequence,score\n" + "".join(
 )
 
 
-def test_a_table_can_contain_sequences_and_labels(call, here):
+def test_train_accepts_a_table_of_sequences_and_labels(call, here):
     rows = "".join(f"{'AC'[i % 2] * 6},{'xy'[i % 2]}\n" for i in range(12))
     Path("t.csv").write_text(f"sequence,label\n{rows}")
     words = ["--alphabet", "dna", "--epochs", "2", "--out", "run"]
@@ -133,7 +133,7 @@ def test_parsing_options_apply_to_train_and_predict(call, here):
     assert said.code == 0, said.err
 
 
-def test_ambiguous_and_soft_masked_residues_are_reported(call, here):
+def test_train_reports_ambiguous_and_soft_masked_residues(call, here):
     here(["x", "y"] * 6)
     Path("a.fa").write_text(FASTA_TEXT.replace("AAAAAA", "aaNNRA"))
     told = (
@@ -207,13 +207,13 @@ def test_the_error_for_a_pattern_without_matches_shows_a_header(call, headers, p
     assert re.search(".*".join(pieces), said.err), said.err
 
 
-def test_a_single_class_file_is_an_error(call, headers):
+def test_the_option_label_from_file_needs_several_files(call, headers):
     words = ["--alphabet", "dna", "--label-from-file", "--out", headers.parent / "run"]
     said = call("train", headers, *words)
     assert "its own file (seqloom train a.fa b.fa --label-from-file)" in said.err
 
 
-def test_a_truncated_gzip_table_is_an_error(call, table, tmp_path):
+def test_training_on_a_truncated_gzip_of_labels_is_an_error(call, table, tmp_path):
     cut = tmp_path / "t.csv.gz"
     cut.write_bytes(gzip.compress(table.read_bytes())[:-12])
     said = call("train", cut, "--epochs", 1, "--out", tmp_path / "run")
@@ -268,7 +268,7 @@ def test_folds_keep_groups_together(call, here, how):
     assert not first & second
 
 
-def test_a_column_of_the_sequence_table_can_be_the_group(call, here):
+def test_a_column_of_the_sequence_table_can_define_groups(call, here):
     here("xy" * 6)
     rows = {
         f"s{i}": f"{'ACGT'[i % 4] * 6}\t{family}"
@@ -290,7 +290,7 @@ def test_a_column_of_the_sequence_table_can_be_the_group(call, here):
         ("--groups gap.tsv", "groups has no group for 1 of 12 records: 's0'"),
     ],
 )
-def test_records_without_a_group_are_an_error(call, here, words, message):
+def test_splitting_records_without_a_group_is_an_error(call, here, words, message):
     here("xy" * 6)
     _table_of_families("short.tsv", ["id", "x", "group"], {"s0": "f0"})
     _table_of_families("gap.tsv", ["id", "x", "group"], {**FAMILY_OF_ID, "s0": "NA"})
@@ -345,7 +345,7 @@ def test_the_error_for_several_columns_suggests_repeating_the_option(call, here,
     assert "--label-column p --label-column q --label-column r." in said.err
 
 
-def test_columns_of_zeros_and_ones_are_a_multilabel_task(call, here):
+def test_training_on_columns_of_zeros_and_ones_is_multilabel(call, here):
     here("xy" * 6)
     Path("w.tsv").write_text(MULTILABEL_TABLE)
     columns = [word for name in "pqr" for word in ("--label-column", name)]

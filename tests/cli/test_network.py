@@ -26,7 +26,7 @@ def command(tmp_path):
     return [*words, "--epochs", 1]
 
 
-def test_a_selection_prints_its_candidates(call, command):
+def test_automatic_model_selection_prints_its_candidates(call, command):
     done = call(*command)
     assert done.code == 0
     shown = " ".join(done.out.split())
@@ -34,12 +34,12 @@ def test_a_selection_prints_its_candidates(call, command):
     assert "logistic regression, composition" in shown
 
 
-def test_a_selection_lists_its_candidates_as_json(call, command):
+def test_automatic_model_selection_lists_its_candidates_as_json(call, command):
     done = call(*command, "--json")
     assert len(json.loads(done.out)["candidates"]) == 5
 
 
-def test_a_selection_is_resumed_from_its_run_folder(call, command, tmp_path):
+def test_automatic_model_selection_resumes_from_its_run_folder(call, command, tmp_path):
     call(*command)
     before = sl.models.load(tmp_path / "run").model.to_record()
     assert call("train", "--out", tmp_path / "run", "--resume").code == 0
@@ -49,13 +49,13 @@ def test_a_selection_is_resumed_from_its_run_folder(call, command, tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--width", "--members", "--kernel-size"])
-def test_options_of_one_network_are_an_error_in_a_selection(call, command, option):
+def test_network_options_in_an_automatic_selection_are_an_error(call, command, option):
     done = call(*command, option, 3)
     assert done.code == 2
     assert f"--network auto and {option} exclude each other" in done.err
 
 
-def test_a_selection_without_a_validation_set_is_an_error(call, command):
+def test_automatic_model_selection_needs_a_validation_set(call, command):
     done = call(*command, "--valid-share", 0)
     assert done.code == 2
     assert "--valid-share" in done.err

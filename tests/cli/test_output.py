@@ -85,7 +85,7 @@ def test_train_json_prints_progress_and_notes_to_standard_error(call, few):
     assert "samples/s" in said.err
 
 
-def test_train_json_of_folds_contains_means(call, few):
+def test_train_json_of_cross_validation_contains_mean_metrics(call, few):
     found = json.loads(call(*few, "--folds", 2, "--json", "--quiet").out)
     values = [fold["validation"]["accuracy"] for fold in found["folds"]]
     assert found["mean"]["accuracy"] == pytest.approx(sum(values) / 2)
@@ -111,7 +111,7 @@ def test_the_option_width_keeps_the_default_kernel_size(call, few):
     assert model["kernel_size"] == [3, 5, 5, 5]
 
 
-def test_an_even_kernel_size_is_an_error(call, few):
+def test_training_with_an_even_kernel_size_is_an_error(call, few):
     said = call(*few, "--kernel-size", 4)
     assert (said.code, "kernel_size must be odd" in said.err) == (2, True)
 

@@ -35,7 +35,7 @@ def test_a_stopped_training_run_prints_how_to_resume(tmp_path, sent, code):
     assert again == ["seqloom", *words, "--epochs", "500", "--resume"]
 
 
-def test_ctrl_c_during_imports_prints_one_line(call, monkeypatch):
+def test_ctrl_c_during_the_imports_of_a_command_prints_one_line(call, monkeypatch):
     monkeypatch.setattr("seqloom.cli._app.run", press_ctrl_c)
     said = call("demo")
     assert (said.code, said.err) == (130, "\nstopped\n")

@@ -307,7 +307,7 @@ def test_cross_validation_saves_a_run_for_each_fold_and_prints_the_mean(call, fe
     ]
 
 
-def test_unlabelled_sequences_are_skipped_and_counted(call, few):
+def test_train_can_skip_and_count_unlabelled_sequences(call, few):
     table = (few / "few.tsv").read_text().splitlines(keepends=True)
     (few / "less.tsv").write_text("".join(table[:-3]) + "ghost\t0.5\t1\t1\n")
     labels = [

@@ -82,7 +82,7 @@ def test_the_order_of_variants_does_not_change_scores(call, run, tmp_path):
     assert (tmp_path / "s.tsv").read_text().splitlines() == lines
 
 
-def test_missing_variants_are_reported(call, run, tmp_path):
+def test_predict_reports_variants_missing_from_the_bed(call, run, tmp_path):
     other = write_other(tmp_path, np.arange(990))
     said = call("predict", run, other, "--out", tmp_path / "s.tsv")
     assert said.code == 2
@@ -96,7 +96,7 @@ def test_evaluate_on_genotypes_agrees_with_python(call, run):
     assert f"{expected:.4f}" in said.out
 
 
-def test_labels_default_to_the_phenotype_of_the_fam(call, tmp_path):
+def test_train_uses_the_fam_phenotype_as_default_label(call, tmp_path):
     said = call("train", BED, *SHORT_TRAINING_OPTIONS, "--out", tmp_path / "run")
     assert said.code == 0
     assert sl.models.load(tmp_path / "run").classes == ("phenotype",)
@@ -288,7 +288,7 @@ def test_train_can_skip_the_check_of_the_padding_bits_of_a_bed(call, tmp_path):
     assert "--skip-format-check: only for genotypes" in said.err
 
 
-def test_a_bed_without_labels_is_an_error(call, tmp_path):
+def test_training_on_a_bed_without_labels_is_an_error(call, tmp_path):
     sl.io.to_bed(tmp_path / "x.bed", np.eye(4, dtype="int8"))
     said = call("train", tmp_path / "x.bed", "--out", tmp_path / "run")
     assert said.code == 2
@@ -297,7 +297,7 @@ def test_a_bed_without_labels_is_an_error(call, tmp_path):
 
 
 @pytest.mark.parametrize("words", [["--groups", "g.tsv"], ["--group-column", "fid"]])
-def test_the_validation_split_of_samples_keeps_groups_together(
+def test_a_validation_split_of_genotypes_keeps_groups_together(
     call, tmp_path, monkeypatch, words
 ):
     monkeypatch.chdir(tmp_path)

@@ -103,7 +103,7 @@ def test_an_argument_or_environment_variable_sets_the_thread_count(monkeypatch):
     assert (ours.get_num_threads(3), ours.get_num_threads()) == (3, 7)
 
 
-def test_sample_files_come_from_the_folder_in_the_environment(monkeypatch):
+def test_an_environment_variable_sets_the_folder_of_sample_files(monkeypatch):
     monkeypatch.setenv("BED_READER_DATA_DIR", str(BED_READER_SETS))
     monkeypatch.setitem(sys.modules, "pooch", None)
     assert ours.sample_file("small.bed") == str(BED_READER_SETS / "small.bed")

@@ -79,7 +79,7 @@ def test_binary_functions_broadcast_shapes_and_promote_dtypes(library, data):
 @libraries
 @quick
 @given(data=st.data())
-def test_a_python_number_gets_the_data_type_of_the_array(library, data):
+def test_a_python_number_operand_gets_the_dtype_of_the_array(library, data):
     dtype = data.draw(st.sampled_from(FLOAT_DTYPES + INTEGER_DTYPES))
     x = _array(data.draw, dtype, data.draw(xps.array_shapes(max_dims=3, max_side=3)))
     number = data.draw(st.integers(1, 3))
@@ -91,7 +91,7 @@ def test_a_python_number_gets_the_data_type_of_the_array(library, data):
 @libraries
 @quick
 @given(data=st.data())
-def test_shapes_that_do_not_broadcast_are_an_error(library, data):
+def test_adding_arrays_that_do_not_broadcast_is_an_error(library, data):
     one, other = (data.draw(xps.array_shapes(max_dims=3, max_side=4)) for _ in range(2))
     assume(not _broadcasts(one, other))
     b = _backend(library)

@@ -126,7 +126,7 @@ def test_arguments_of_wrong_type_raise_only_seqloom_errors(name):
     assert raw == []
 
 
-SEED_CALLS = {
+CALLS_WITH_SEED = {
     "SequenceDataset": lambda seed: dataset(seed=seed),
     "SequenceStream": lambda seed: d.SequenceStream("a.fa", seed=seed),
     "IntervalDataset": lambda seed: d.IntervalDataset("a.fa", INTERVAL_COLUMNS, seed=seed),
@@ -145,15 +145,15 @@ SEED_CALLS = {
 
 
 @pytest.mark.parametrize("seed", [1.5, "3", -1, True, None, 1 << 64, float("nan"), []])
-@pytest.mark.parametrize("name", SEED_CALLS)
+@pytest.mark.parametrize("name", CALLS_WITH_SEED)
 def test_every_seed_argument_must_be_an_integer(name, seed):
     with pytest.raises(ArgumentError, match="seed"):
-        SEED_CALLS[name](seed)
+        CALLS_WITH_SEED[name](seed)
 
 
-@pytest.mark.parametrize("name", sorted(SEED_CALLS.keys() - {"fit"}))
+@pytest.mark.parametrize("name", sorted(CALLS_WITH_SEED.keys() - {"fit"}))
 def test_a_seed_may_be_a_numpy_integer(name):
-    assert type(SEED_CALLS[name](np.int64(3))) is type(SEED_CALLS[name](3))
+    assert type(CALLS_WITH_SEED[name](np.int64(3))) is type(CALLS_WITH_SEED[name](3))
 
 
 AMBIGUOUS_CALLS = {

@@ -105,7 +105,7 @@ class _Pairs:
         raise AssertionError("a loader calls stream")
 
 
-def test_a_collator_with_stream_receives_every_item(files):
+def test_a_collator_with_a_stream_method_receives_every_item(files):
     found = items_of(create_async_dataloader(files, _Pairs(), 1))
     assert sorted(found) == list(range(2301))
 
@@ -153,7 +153,7 @@ def test_a_worker_process_with_a_visible_gpu_is_an_error(monkeypatch):
     check_cpu_only()
 
 
-def test_pytorch_with_cuda_in_a_worker_is_an_error(monkeypatch):
+def test_using_pytorch_with_cuda_in_a_worker_is_an_error(monkeypatch):
     import torch
 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -168,7 +168,7 @@ def test_pinning_memory_without_pytorch_is_an_error(monkeypatch):
         create_async_dataloader("a.fa", list, pin_memory=True)
 
 
-def test_pinning_half_of_the_memory_causes_a_warning():
+def test_pinning_half_of_the_host_memory_causes_a_warning():
     class Pinned:
         nbytes = 600
 

@@ -141,7 +141,7 @@ def test_records_before_an_invalid_record_are_returned_by_workers(
     assert found == [f"r{i}" for i in range(40)]
 
 
-def test_four_workers_together_read_a_file_only_once(tmp_path):
+def test_four_async_workers_together_read_a_file_only_once(tmp_path):
     path = write(tmp_path / "a.fa", [1000] * 20_000, 1000)
     loader = create_async_dataloader(path, list, 4, prefetch_factor=1)
     list(loader)  # imports the modules of the workers

@@ -52,7 +52,7 @@ def plain(value):
     ],
     ids=repr,
 )
-def test_a_cached_dataset_equals_its_source(files, tmp_path, encoder):
+def test_a_cached_dataset_equals_the_original_dataset(files, tmp_path, encoder):
     data = sl.data.SequenceDataset(files, encoder=encoder)
     for _ in range(2):
         kept = sl.data.cached(data, tmp_path / "cache")
@@ -100,7 +100,7 @@ def test_different_content_or_settings_have_separate_cache_entries(files, tmp_pa
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "facts", "missing"])
-def test_a_damaged_cache_entry_is_computed_again(files, tmp_path, damage):
+def test_a_corrupt_cache_entry_is_computed_again(files, tmp_path, damage):
     data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER)
     sl.data.cached(data, tmp_path / "cache")
     entry = tmp_path / "cache" / entries(tmp_path / "cache")[0]
@@ -231,7 +231,7 @@ def test_a_killed_process_does_not_block_the_cache(files, tmp_path):
     assert not [*Path(cache).glob(".part*")]
 
 
-def test_caching_a_dataset_with_jitter_is_an_error(files, tmp_path):
+def test_caching_intervals_with_jitter_is_an_error(files, tmp_path):
     (tmp_path / "a.bed").write_text("r0\t2\t5\n")
     data = sl.data.IntervalDataset(files, tmp_path / "a.bed", jitter=1, edge="drop")
     with pytest.raises(ArgumentError, match="jitter"):

@@ -24,13 +24,13 @@ def test_the_composition_counts_ambiguous_and_lower_case_residues() -> None:
     assert counts == {"letters": 7, "N": 2, "ambiguous": 1, "soft_masked": 3}
 
 
-def test_the_composition_line_shows_counts_and_percentages() -> None:
+def test_the_composition_summary_shows_counts_and_percentages() -> None:
     counts = {"letters": 1000, "N": 20, "ambiguous": 0, "soft_masked": 5}
     line = "of 1,000 residues: N 20 (2.00 %), soft-masked 5 (0.50 %)"
     assert describe_residue_counts(counts) == line
 
 
-def test_the_composition_line_is_empty_for_plain_residues() -> None:
+def test_the_composition_summary_is_empty_for_plain_residues() -> None:
     counts = {"letters": 8, "N": 0, "ambiguous": 0, "soft_masked": 0}
     assert describe_residue_counts(counts) == ""
 

@@ -72,7 +72,7 @@ def test_embeddings_with_duplicate_ids_need_labels_in_record_order():
     assert data.batch([0, 1, 2])["label"].tolist() == [0, 1, 0]
 
 
-def test_embeddings_are_read_by_layer_and_ordinal():
+def test_an_embedding_dataset_reads_one_layer_by_ordinal():
     data = sl.data.EmbeddingDataset(Folder())
     np.testing.assert_array_equal(data.batch([2])["inputs"], [[59, 59]])
     assert data.batch([2])["ordinal"].tolist() == [6]

@@ -179,7 +179,7 @@ def test_several_tables_of_sequences_are_read_in_order(tmp_path):
     assert (data.ids, np.asarray(data.labels).tolist()) == (["0", "0"], [0, 1])
 
 
-def test_the_columns_of_a_sequence_table_can_be_chosen(tmp_path):
+def test_a_dataset_can_choose_the_columns_of_a_sequence_table(tmp_path):
     path = tmp_path / "scan.csv"
     path.write_text("mutant,mutated_sequence,score\nA1C,CCGT,0.5\nA1G,GCGT,-1.5\n")
     data = SequenceDataset(
@@ -240,7 +240,7 @@ def test_worker_processes_receive_sequences_from_memory():
         np.testing.assert_array_equal(mine["inputs"], theirs["inputs"])
 
 
-def test_a_pickle_contains_sequences_from_memory():
+def test_a_pickled_dataset_contains_its_sequences_from_memory():
     data = SequenceDataset(TABLE_COLUMNS, encoder=OneHot("dna"))
     again = pickle.loads(pickle.dumps(data))  # noqa: S301 - our own
     assert again.ids == RECORD_IDS
@@ -375,13 +375,13 @@ SOURCES_WITH_MISSING_IDS = {
 
 
 @pytest.mark.parametrize("kind", SOURCES_WITH_MISSING_IDS)
-def test_a_record_without_an_id_is_an_error_or_is_numbered(kind):
+def test_sequences_in_memory_without_an_id_are_an_error_or_numbered(kind):
     with pytest.raises(FormatError, match=r'record 1: expected an id, .* ids="number"'):
         SequenceDataset(SOURCES_WITH_MISSING_IDS[kind])
     assert SequenceDataset(SOURCES_WITH_MISSING_IDS[kind], ids="number").ids == ["x", "1"]
 
 
-def test_a_table_row_without_an_id_is_an_error_or_is_numbered(tmp_path):
+def test_table_rows_without_an_id_are_an_error_or_numbered(tmp_path):
     (tmp_path / "a.csv").write_text("id,sequence\nx,AC\n,GT\n")
     with pytest.raises(FormatError, match=r"a\.csv: record 1: expected an id"):
         SequenceDataset(tmp_path / "a.csv")
@@ -459,7 +459,7 @@ def test_unused_columns_of_a_sequence_table_may_lack_a_name(tmp_path):
         SequenceDataset(tmp_path / "a.csv", labels=Labels(label_column="n"))
 
 
-def test_an_integer_index_of_a_data_frame_becomes_the_ids():
+def test_the_integer_index_of_a_sequence_data_frame_becomes_the_ids():
     frame = pd.DataFrame({"eid": [1005, 1001], "sequence": ["AC", "GG"]}).set_index("eid")
     assert SequenceDataset(frame).ids == ["1005", "1001"]
     assert SequenceDataset(frame, id_column="eid").ids == ["1005", "1001"]

@@ -53,7 +53,7 @@ def test_the_to_list_method_of_ids_returns_a_new_list(ids):
     assert list(ids) == ["x", "y", "z"]
 
 
-def test_ids_can_only_be_added_to_lists(ids):
+def test_adding_ids_to_anything_but_a_list_is_an_error(ids):
     with pytest.raises(TypeError):
         ("w",) + ids  # noqa: RUF005 - what is asked
 
@@ -70,7 +70,7 @@ def test_batches_of_every_dataset_have_ids_of_one_class(tmp_path, options):
         assert (type(ids), ids) == (Ids, ["x"])
 
 
-def test_an_id_index_out_of_range_is_an_error(ids):
+def test_an_index_beyond_the_end_of_ids_is_an_error(ids):
     with pytest.raises(IndexError):
         ids[3]
 
@@ -175,7 +175,7 @@ LIBRARY_CALLS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("library", LIBRARY_CALLS)
-def test_other_libraries_accept_ids_as_a_list(ids, library):
+def test_json_pandas_and_polars_accept_ids_as_a_list(ids, library):
     assert LIBRARY_CALLS[library](ids) == LIBRARY_CALLS[library](["x", "y", "z"])
 
 

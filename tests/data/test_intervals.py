@@ -80,7 +80,9 @@ def test_interval_sequences_agree_with_biopython(genome, found):
 
 @settings(max_examples=30, deadline=None)
 @given(rows, st.integers(1, 80), st.integers(0, 30), st.integers(0, 3))
-def test_jittered_and_padded_intervals_read_the_genome(genome, row, width, jitter, epoch):
+def test_jittered_and_padded_intervals_equal_genome_slices(
+    genome, row, width, jitter, epoch
+):
     chrom, start, size, strand = row
     table = {"chrom": [chrom], "start": [start], "stop": [start + size], "strand": [strand]}
     try:
@@ -255,7 +257,7 @@ def test_an_interval_table_may_contain_the_labels(genome, bed):
     assert (data.classes, data.labels.tolist()) == (("no", "yes"), [0, 1])
 
 
-def test_several_interval_columns_are_several_labels(genome, bed):
+def test_several_columns_of_intervals_are_read_as_several_labels(genome, bed):
     path = bed("chrom\tstart\tstop\tx\ty\nchr1\t1\t5\t0.5\t2\nchr2\t1\t5\t1.5\t3\n")
     data = IntervalDataset(genome, path, labels=Labels(("y", "x"), task="regress"))
     assert (data.classes, data.labels.tolist()) == (("y", "x"), [[2, 0.5], [3, 1.5]])
@@ -344,7 +346,7 @@ def test_interval_labels_are_joined_by_id_or_name(genome, bed):
     assert [data.classes[i] for i in data.labels] == ["x", "y"]
 
 
-def test_an_interval_without_a_label_is_named_in_the_error(genome, bed):
+def test_the_error_for_an_interval_without_a_label_names_it(genome, bed):
     path = bed("chr1\t1\t5\tp1\nchr2\t1\t5\tp2\n")
     with pytest.raises(LabelError, match=r"line 2: 1 of 2 intervals have no label"):
         IntervalDataset(genome, path, labels={"p1": "x"})
@@ -432,7 +434,7 @@ def test_the_option_edge_error_makes_short_windows_an_error(genome):
         windows(genome, 300, edge="error")
 
 
-def test_a_split_by_interval_file_keeps_files_together(fasta):
+def test_a_split_by_interval_file_keeps_intervals_of_a_file_together(fasta):
     paths = [fasta({f"{i}{j}": "AC" for j in range(3)}, f"{i}.fa") for i in range(4)]
     train, valid = split(SequenceDataset(paths), (0.5, 0.5), groups="file")
     assert set(train.group("file")).isdisjoint(valid.group("file"))
@@ -446,9 +448,7 @@ def test_a_chromosome_name_in_a_bed_may_begin_with_track(tmp_path, bed, name):
 
 
 @pytest.mark.parametrize("how", ["\ufeff{}", "{}\n \n\n"])
-def test_an_interval_file_reads_the_same_in_every_encoding_and_line_ending(
-    genome, bed, how
-):
+def test_an_interval_file_may_have_any_encoding_and_line_ending(genome, bed, how):
     text = how.format("chr1\t1\t5\nchr2\t2\t6\n")
     for written in (text, text.replace("\n", "\r\n"), text.replace("\t", "  ")):
         assert IntervalDataset(genome, bed(written)).ids == [
@@ -514,7 +514,7 @@ def test_intervals_may_lack_strands_and_summits(genome, nothing):
 
 
 @pytest.mark.parametrize("strand", [-1, -1.0, b"-", "-"], ids=range(4))
-def test_strands_are_accepted_in_every_common_form(genome, strand):
+def test_interval_strands_are_accepted_in_every_common_notation(genome, strand):
     data = IntervalDataset(genome, ONE_INTERVAL | {"strand": [strand]})
     assert data[0]["sequence"] == read("chr1", 1, 5, "-")
 
@@ -658,7 +658,7 @@ def test_labels_are_joined_by_interval_position_before_resizing(genome, bed):
     assert [data.classes[i] for i in data.labels] == ["x", "y", "x"]
 
 
-def test_a_tilde_in_the_path_of_a_genome_is_expanded(genome, monkeypatch):
+def test_a_tilde_in_the_path_of_a_genome_is_the_home_folder(genome, monkeypatch):
     monkeypatch.setenv("HOME", str(genome.parent))
     assert windows("~/g.fa", 100).ids == windows(genome, 100).ids
 
@@ -768,7 +768,7 @@ def test_intervals_in_parquet_are_an_error_that_suggests_a_data_frame(genome, tm
     assert IntervalDataset(genome, pandas.read_parquet(path)).ids == ["chr1:1-5(.)"]
 
 
-def test_a_column_of_the_interval_data_frame_labels_its_rows(genome):
+def test_an_interval_data_frame_may_contain_the_label_column(genome):
     frame = pd.DataFrame(
         {"chrom": ["chr1"] * 3, "start": [1, 2, 3], "stop": [5, 6, 7], "y": ["a", "b", "c"]}
     ).iloc[[2, 0]]

@@ -254,7 +254,7 @@ def test_class_labels_1_and_1_0_in_one_source_are_an_error(fasta):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=labels)
 
 
-def test_nan_is_not_a_class_in_a_stream(fasta):
+def test_nan_among_the_labels_of_a_stream_is_a_missing_label(fasta):
     labels = {"a": "neg", "b": float("nan"), "c": "pos", "d": "nan"}
     stream = SequenceStream(fasta(FOUR_SEQUENCES), labels=Labels(labels, unlabelled="skip"))
     assert [item["id"] for item in stream] == ["a", "c"]
@@ -323,19 +323,19 @@ def test_an_invalid_header_pattern_is_an_error(fasta):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(label_from_header="("))
 
 
-def test_labels_from_both_a_table_and_headers_are_an_error(fasta):
+def test_labels_from_a_table_and_from_headers_are_an_error(fasta):
     with pytest.raises(ArgumentError, match="not both"):
         SequenceDataset(
             fasta(FOUR_SEQUENCES), labels=Labels({"a": 1}, label_from_header="x")
         )
 
 
-def test_an_id_with_two_labels_is_an_error_that_names_both_lines(labelled):
+def test_the_error_for_an_id_with_two_labels_names_two_lines(labelled):
     with pytest.raises(LabelError, match=r"a\.tsv, line 4: id 'a' .*'y'.*line 2 has 'x'"):
         labelled("id\tlabel\na\tx\nb\ty\na\ty\nc\tx\nd\tx\n")
 
 
-def test_a_repeated_id_with_equal_labels_is_valid(labelled):
+def test_a_label_table_may_repeat_an_id_with_equal_labels(labelled):
     assert len(labelled("id\tlabel\na\tx\nb\ty\na\tx\nc\tx\nd\tx\n")) == 4
 
 
@@ -369,7 +369,7 @@ def test_labels_that_match_no_sequence_are_counted_with_examples(labelled):
     assert labelled(text).unmatched == ("z0", "z1", "z2", "z3", "z4")
 
 
-def test_a_duplicate_id_of_sequences_is_an_error_that_names_both(fasta):
+def test_the_error_for_a_duplicate_id_names_both_records(fasta):
     files = [fasta({"a": "AC", "b": "GG"}), fasta({"c": "AC", "a": "AC"}, "b.fa")]
     with pytest.raises(
         LabelError, match=r"'a' occurs twice: record 0 of .*a\.fa and record 1"
@@ -515,14 +515,14 @@ def test_the_index_of_a_label_data_frame_may_contain_the_ids(fasta):
 
 
 @pytest.mark.parametrize("header", [">a", "@a", ">a some words"])
-def test_the_error_names_a_header_mark_in_a_label_id(labelled, header):
+def test_the_error_for_a_label_id_that_begins_with_gt_explains_it(labelled, header):
     text = f"id\tlabel\n{header}\tx\n>b\ty\n>c\tx\n>d\ty\n"
     match = rf"the labels have '{header}': write 'a' there, because '{header[0]}' begins"
     with pytest.raises(LabelError, match=match):
         labelled(text)
 
 
-def test_the_error_names_ids_that_differ_only_in_case(labelled):
+def test_the_error_for_unmatched_ids_names_ids_that_differ_in_case(labelled):
     match = r"4 of 4 .*the labels have 'A', which differs only in case"
     with pytest.raises(LabelError, match=match):
         labelled("id\tlabel\nA\tx\nB\ty\nC\tx\nD\ty\n")
@@ -637,7 +637,7 @@ def test_ids_of_labels_may_be_bytes(fasta):
 
 
 @pytest.mark.parametrize("task", ["regress", "multilabel"])
-def test_label_values_are_in_the_order_of_the_classes(fasta, task):
+def test_multilabel_columns_have_the_order_of_the_given_classes(fasta, task):
     frame = pd.DataFrame({"id": list("abcd"), "p": [0, 1, 0, 1], "q": [1, 1, 0, 0]})
     data = SequenceDataset(
         fasta(FOUR_SEQUENCES),
@@ -856,7 +856,7 @@ TEXT_ENCODERS = {
 
 
 @pytest.mark.parametrize("how", TEXT_ENCODERS)
-def test_a_label_table_reads_the_same_in_every_encoding_and_line_ending(labelled, how):
+def test_a_label_table_may_have_any_encoding_and_line_ending(labelled, how):
     data = labelled(TEXT_ENCODERS[how]("id,label\na,x\nb,y\nc,x\nd,y\n"))
     assert (data.classes, values(data)) == (("x", "y"), [0, 1, 0, 1])
     assert data.report["labels_without_sequence"] == 0
@@ -887,7 +887,7 @@ def test_the_suggested_remedy_for_a_misspelled_class_works(labelled):
     assert values(kept) == [0, 1, 0]
 
 
-def test_an_empty_label_is_an_error_with_its_line(labelled):
+def test_an_empty_label_in_a_table_is_an_error_with_its_line(labelled):
     with pytest.raises(LabelError, match=r"line 3, id 'b': the label is empty"):
         labelled("id,label\na,x\nb,\nc,y\nd,x\n")
 
@@ -931,7 +931,7 @@ def numbers(tmp_path):
 
 @pytest.mark.parametrize("index", PANDAS_INDEXES_OF_IDS.values(), ids=PANDAS_INDEXES_OF_IDS)
 @pytest.mark.parametrize("is_frame", [False, True])
-def test_an_indexed_series_of_labels_is_joined_by_id(numbers, index, is_frame):
+def test_labels_in_a_pandas_series_are_joined_by_id(numbers, index, is_frame):
     names = {3: "three", 1: "one", 2: "two"}
     labels = pd.Series([names[int(key)] for key in index], index=index, name="label")
     found = SequenceDataset(numbers, labels=labels.to_frame() if is_frame else labels)
@@ -965,7 +965,7 @@ def test_labels_whose_index_matches_no_id_suggest_to_numpy(tmp_path):
     assert [found.classes[label] for label in found.labels] == ["a", "b"]
 
 
-def test_an_indexed_series_of_labels_needs_sequences_with_ids():
+def test_labels_in_a_pandas_series_need_sequences_with_ids():
     frame = pd.DataFrame({"s": ["AC", "GG", "TT"], "y": ["a", "b", "a"]}).iloc[[2, 0, 1]]
     with pytest.raises(LabelError, match="no ids to join it to"):
         SequenceDataset(frame["s"].tolist(), labels=frame["y"])
@@ -974,7 +974,7 @@ def test_an_indexed_series_of_labels_needs_sequences_with_ids():
     assert [found.classes[label] for label in found.labels] == ["a", "a", "b"]
 
 
-def test_a_column_of_the_sequence_data_frame_labels_its_rows():
+def test_a_sequence_data_frame_may_contain_the_label_column():
     frame = pd.DataFrame(
         {"id": ["0", "1", "2"], "sequence": ["AC", "GG", "TT"], "y": ["a", "b", "a"]},
         index=[2, 0, 1],
@@ -1008,7 +1008,7 @@ def test_a_blank_in_a_tab_separated_label_is_not_a_separator(labelled):
     assert labelled(text, label_column="my label").classes == ("x y", "z")
 
 
-def test_an_id_in_a_header_may_end_in_a_no_break_space(fasta, tmp_path):
+def test_labels_match_ids_that_end_in_a_no_break_space(fasta, tmp_path):
     path = fasta({"a\u00a0": "AC", "b": "GG", "c": "TT"})
     table = tmp_path / "t.tsv"
     table.write_text("id\tlabel\na\tx\nb\u00a0\ty\nc\tx\n", encoding="utf-8")
@@ -1102,7 +1102,7 @@ def test_labels_that_float32_cannot_distinguish_are_an_error(fasta):
     ]
 
 
-def test_large_labels_with_large_differences_are_valid(fasta):
+def test_large_regression_labels_with_large_differences_are_valid(fasta):
     labels = {"a": 123_456_789.0, "b": 5.0, "c": 5.0, "d": 100_000_001.0}
     data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, task="regress"))
     assert values(data) == [123_456_792.0, 5.0, 5.0, 100_000_000.0]

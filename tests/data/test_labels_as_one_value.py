@@ -32,7 +32,7 @@ def _summary(data):
     return data.ids, data.labels.tolist(), data.task, data.classes, data.report
 
 
-def test_a_sequence_dataset_reads_labels_like_single_options(table):
+def test_a_sequence_dataset_accepts_label_options_as_one_object(table):
     alone = sl.data.SequenceDataset("a.fa", labels=table, **LABEL_OPTIONS)
     assert _summary(
         sl.data.SequenceDataset("a.fa", labels=Labels(table, **LABEL_OPTIONS))
@@ -40,14 +40,14 @@ def test_a_sequence_dataset_reads_labels_like_single_options(table):
     assert alone.labels.tolist() == [1, 0]
 
 
-def test_an_interval_dataset_reads_labels_like_single_options(table):
+def test_an_interval_dataset_accepts_label_options_as_one_object(table):
     alone = sl.data.IntervalDataset("a.fa", "a.bed", labels=table, **LABEL_OPTIONS)
     found = sl.data.IntervalDataset("a.fa", "a.bed", labels=Labels(table, **LABEL_OPTIONS))
     assert _summary(found) == _summary(alone)
     assert alone.labels.tolist() == [1, 0]
 
 
-def test_a_stream_reads_labels_like_single_options(table):
+def test_a_stream_accepts_label_options_as_one_object(table):
     streams = [
         sl.data.SequenceStream("a.fa", labels=Labels(table, **LABEL_OPTIONS)),
         sl.data.SequenceStream("a.fa", labels=table, **LABEL_OPTIONS),
@@ -56,7 +56,7 @@ def test_a_stream_reads_labels_like_single_options(table):
     assert one == other == [("x", 1), ("y", 0)]
 
 
-def test_a_genotype_dataset_reads_labels_like_single_options(table):
+def test_a_genotype_dataset_accepts_label_options_as_one_object(table):
     names = {"iid": ["x", "y", "z"]}
     sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties=names)
     alone = sl.data.GenotypeDataset("g.bed", table, **LABEL_OPTIONS)
@@ -79,7 +79,7 @@ def test_unset_options_of_a_labels_object_use_dataset_defaults(table):
     assert sl.data.SequenceDataset("a.fa", labels=labels).ids == ["x", "y"]
 
 
-def test_the_field_label_from_header_searches_the_headers(table):
+def test_the_label_from_header_option_of_labels_searches_the_headers(table):
     labels = Labels(label_from_header="[xyz]")
     assert sl.data.SequenceDataset("a.fa", labels=labels).classes == ("x", "y", "z")
 
@@ -123,7 +123,7 @@ def test_an_invalid_option_of_labels_is_rejected_at_creation(option, message):
 
 
 @pytest.mark.filterwarnings("default:options of labels:DeprecationWarning")
-def test_deprecated_label_options_give_the_same_dataset_and_a_warning(tmp_path):
+def test_deprecated_label_options_still_work_with_a_warning(tmp_path):
     (tmp_path / "a.fa").write_text(">x\nACGT\n>y\nGG\n")
     options: dict[str, Any] = {"task": "regress", "missing": ["-"]}
     with pytest.warns(DeprecationWarning, match=r"labels=Labels\(source, task=\.\.\."):
@@ -133,7 +133,7 @@ def test_deprecated_label_options_give_the_same_dataset_and_a_warning(tmp_path):
     assert old.fingerprint() == new.fingerprint()
 
 
-def test_the_old_keyword_phenotype_warns_and_gives_the_same_labels(table):
+def test_the_deprecated_keyword_phenotype_works_with_a_warning(table):
     sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties={"iid": ["x", "y", "z"]})
     phenotype: dict[str, Any] = {"phenotype": Labels(table, **LABEL_OPTIONS)}
     with pytest.warns(DeprecationWarning, match="phenotype= is now labels=") as caught:

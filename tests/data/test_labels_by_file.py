@@ -48,14 +48,14 @@ def test_labels_by_file_allow_equal_ids_in_two_files(files):
 @pytest.mark.parametrize(
     "spell", [str, Path, "{.name}".format], ids=["str", "path", "name"]
 )
-def test_a_dict_names_the_class_of_each_file(files, spell, tmp_path, monkeypatch):
+def test_labels_by_file_accept_a_dict_of_classes(files, spell, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     labels = {spell(files[0]): "yes", spell(files[1]): "no"}
     data = SequenceDataset(files, labels=labels)
     assert data.class_counts == {"no": 3, "yes": 2}
 
 
-def test_a_pattern_names_the_class_of_several_files(files, tmp_path):
+def test_labels_by_file_accept_file_name_patterns(files, tmp_path):
     labels = {f"{tmp_path}/p*.fa": 1.5, f"{tmp_path}/n*": 0.5}
     data = SequenceDataset(files, labels=Labels(labels, task="regress"))
     assert np.asarray(data.labels).tolist() == [1.5, 1.5, 0.5, 0.5, 0.5]

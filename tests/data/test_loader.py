@@ -203,7 +203,7 @@ def test_padded_batches_made_in_rust_equal_padded_items(loader, hundred):
         np.testing.assert_equal(fast, slow)
 
 
-def test_torch_tensors_share_the_memory_of_the_arrays(monkeypatch, loader):
+def test_pytorch_tensors_of_a_loader_share_memory_with_its_arrays(monkeypatch, loader):
     made = []
     monkeypatch.setattr(
         torch,

@@ -142,7 +142,7 @@ def test_an_invalid_change_of_an_option_does_not_affect_the_loader():
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("errors", [{3: KeyError(3)}, {0: KeyError(0), 9: KeyError(9)}])
-def test_an_epoch_continues_after_an_exception_as_in_pytorch(workers, errors):
+def test_a_loader_epoch_continues_after_an_exception_as_in_pytorch(workers, errors):
     options: dict[str, Any] = {"batch_size": 2, "num_workers": workers}
     if workers:
         options |= {"multiprocessing_context": "fork", "persistent_workers": True}
@@ -159,7 +159,7 @@ def test_an_epoch_continues_after_an_exception_as_in_pytorch(workers, errors):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_an_epoch_continues_after_a_batch_that_fails_in_rust(fasta, workers):
+def test_a_loader_epoch_continues_after_an_invalid_batch(fasta, workers):
     path = fasta({"a": "ACGT", "b": "AC", "c": "GGGG", "d": "GG", "e": "TTTT", "f": "CCCC"})
     data = SequenceDataset(path, encoder=OneHot("dna"))
     batches = iter(

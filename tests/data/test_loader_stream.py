@@ -145,7 +145,7 @@ def backwards(letters, key, *, quality):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_an_augmentation_set_later_takes_effect_in_the_next_epoch(tmp_path, workers):
+def test_a_changed_stream_augmentation_applies_from_the_next_epoch(tmp_path, workers):
     path = tmp_path / "a.fq"
     path.write_text("@a\nAACC\n+\nIIII\n@b\nGGTT\n+\nIIII\n")
     stream = SequenceStream(path, encoder=OneHot("dna"))

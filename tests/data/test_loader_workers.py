@@ -172,7 +172,7 @@ def _run(tmp_path, text, *args):
     )
 
 
-def test_a_script_without_a_main_guard_is_an_error_with_a_remedy(tmp_path):
+def test_a_spawning_script_without_a_main_guard_is_an_error(tmp_path):
     text = (
         "import loader_user\nfrom seqloom.data import DataLoader\n"
         "print(list(DataLoader(range(9), collate_fn=loader_user.plain, num_workers=2)))\n"
@@ -286,7 +286,7 @@ def test_a_collate_fn_with_supports_threads_runs_in_threads():
     assert {pid for pid, _ in found} == {os.getpid()}
 
 
-def test_a_subclass_does_not_inherit_supports_threads():
+def test_a_dataset_subclass_does_not_inherit_supports_threads():
     assert supports_threads(user.SharedPid())
     assert not supports_threads(user.LaterPid())
     assert not supports_threads(PadCollator(encoder=user.LaterPid()))

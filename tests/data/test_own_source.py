@@ -103,7 +103,7 @@ class ExtraTokensInBatch(sl.encode.Tokens):
 
 
 @pytest.mark.parametrize("kind", [ExtraTokens, ExtraTokensInBatch])
-def test_packing_calls_the_overridden_method_of_a_tokens_subclass(tmp_path, kind):
+def test_packing_calls_methods_overridden_in_a_tokens_subclass(tmp_path, kind):
     (tmp_path / "a.fa").write_text(">x\nMKV\n")
     expected = sl.encode.Tokens("esm2")("MKV") + 2
     stream = sl.data.PackedStream(tmp_path / "a.fa", tokens=kind("esm2"), max_tokens=8)

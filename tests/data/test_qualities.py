@@ -51,7 +51,7 @@ def test_a_subset_of_fastq_records_returns_quality_scores(path):
     np.testing.assert_array_equal(sl.data.Subset(data, [1]).batch([0])["inputs"], [[2, 3]])
 
 
-def test_augmented_reads_keep_their_qualities(path):
+def test_augmented_reads_of_a_dataset_have_matching_qualities(path):
     data = sl.data.SequenceDataset(
         path, encoder=sl.encode.Quality(), augment=sl.augment.ReverseComplement(1.0)
     )

@@ -72,7 +72,7 @@ def test_encoding_reads_encodes_their_sequences(fastq):
     )
 
 
-def test_mixing_fasta_and_fastq_is_an_error(fastq, fasta):
+def test_a_dataset_of_fasta_and_fastq_files_is_an_error(fastq, fasta):
     with pytest.raises(FormatError, match=r"a\.fq: FASTQ, but .*a\.fa is FASTA"):
         SequenceDataset([fasta(TWO_SEQUENCES), fastq])
 
@@ -111,7 +111,7 @@ def test_the_augmentation_key_depends_on_seed_epoch_and_ordinal(many, augment):
         assert sequences(data, epoch=epoch) == wanted
 
 
-def test_augmentation_moves_qualities_with_their_residues(fastq):
+def test_augmentation_permutes_qualities_like_the_residues(fastq):
     data = SequenceDataset(fastq, augment=Rotate())
     batch = data.batch([0, 1], epoch=4)
     wanted = [

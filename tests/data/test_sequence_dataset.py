@@ -61,7 +61,7 @@ def test_ordinals_of_a_dataset_count_over_all_files(hundred):
     assert item["file"].endswith("1.fa")
 
 
-def test_items_fetched_together_equal_items_fetched_alone(hundred):
+def test_dataset_items_fetched_together_equal_items_fetched_alone(hundred):
     together = hundred.__getitems__([3, 99, 3])
     for item, alone in zip(together, [hundred[3], hundred[99], hundred[3]], strict=True):
         np.testing.assert_equal(item, alone)

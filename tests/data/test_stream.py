@@ -405,7 +405,7 @@ def test_set_epoch_of_a_stream_reaches_persistent_workers(files):
         assert found == ordinals(alone)
 
 
-def test_mixing_fasta_and_fastq_is_an_error_that_names_both_files(tmp_path):
+def test_the_error_for_a_stream_of_fasta_and_fastq_names_two_files(tmp_path):
     one, other = tmp_path / "a.fa", tmp_path / "b.fq"
     one.write_text(">x\nACGT\n")
     other.write_text("@y\nACGT\n+\nIIII\n")
@@ -447,21 +447,21 @@ def decode_bases(batch):
     return "".join("ACGT"[code] for code in batch["inputs"][0].argmax(0))
 
 
-def test_an_augmentation_set_during_an_epoch_does_not_change_that_epoch(reads):
+def test_an_augmentation_set_during_an_epoch_has_no_effect_on_the_epoch(reads):
     batches = reads.batches(1)
     next(batches)
     reads.augment = backwards
     assert decode_bases(next(batches)) == "GGTT"
 
 
-def test_an_augmentation_set_during_an_epoch_receives_qualities_in_the_next(reads):
+def test_an_augmentation_set_in_one_epoch_gets_qualities_in_the_next(reads):
     next(reads.batches(1))
     reads.augment = backwards
     assert [decode_bases(batch) for batch in reads.batches(1)] == ["CCAA", "TTGG"]
 
 
 @pytest.mark.parametrize("part", [0, 1])
-def test_shards_of_reads_in_two_compressions_equal_the_dataset(tmp_path, part):
+def test_shards_of_fastq_in_two_compressions_contain_all_records(tmp_path, part):
     text = "".join(f"@r{i}\nACGT\n+\nIIII\n" for i in range(200)).encode()
     (tmp_path / "a.fq").write_bytes(text)
     (tmp_path / "b.fq.bz2").write_bytes(bz2.compress(text.replace(b"@r", b"@s")))

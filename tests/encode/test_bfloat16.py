@@ -42,7 +42,7 @@ def test_an_encoder_can_write_into_a_pytorch_tensor():
         torch.zeros((1, 3, 4), dtype=torch.bfloat16).mT,
     ],
 )
-def test_an_out_tensor_of_wrong_shape_or_dtype_is_an_error(out):
+def test_encoding_into_a_tensor_of_wrong_shape_or_dtype_is_an_error(out):
     with pytest.raises(ShapeError, match="bfloat16"):
         OneHot("dna", dtype="bfloat16").batch(["ACG"], out=out)
 

@@ -20,7 +20,7 @@ def test_integer_encoding_agrees_with_a_dictionary_lookup(texts, dtype, padding)
 
 
 @given(st.lists(st.text(AMINO_ACIDS, max_size=80), min_size=1, max_size=5))
-def test_decode_is_the_inverse_of_encode(texts):
+def test_decode_restores_the_encoded_sequence(texts):
     encode = Integer("protein")
     array = encode.batch(texts, length=80)
     assert encode.decode(array) == [text.encode() for text in texts]

@@ -32,7 +32,7 @@ def test_the_option_counts_counts_the_occurrences_of_each_kmer(text, k, dtype):
 
 
 @given(st.text("ACGT", min_size=5, max_size=80), st.integers(1, 5))
-def test_a_canonical_kmer_is_the_smaller_of_both_strands(text, k):
+def test_a_canonical_kmer_is_the_smaller_of_kmer_and_complement(text, k):
     slow = [number(canonical(word)) for word in words(text, k)]
     assert Kmer(k, canonical=True)(text).tolist() == slow
     other = text.translate(str.maketrans("ACGT", "TGCA"))[::-1]

@@ -69,7 +69,7 @@ def test_a_loader_raises_for_a_protein_longer_than_the_batch(path, workers):
         list(DataLoader(data, 2, collate_fn=collate, num_workers=workers))
 
 
-def test_a_packed_batch_contains_a_long_protein_or_raises_with_a_remedy(path):
+def test_packing_a_long_protein_works_or_is_an_error_with_a_remedy(path):
     data = SequenceDataset(path, encoder=Tokens("esm2"))
     roomy = VarlenCollator(max_tokens=PROTEIN_LENGTH + 10)
     [batch] = list(DataLoader(data, collate_fn=roomy))

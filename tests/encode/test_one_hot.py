@@ -47,7 +47,7 @@ def test_one_hot_encoding_agrees_with_a_dictionary_lookup(text, unknown):
     st.sampled_from(["first", "last"]),
     st.sampled_from(["float32", "float64", "uint8"]),
 )
-def test_decode_is_the_inverse_of_encode(rows, channels, dtype):
+def test_decode_restores_the_encoded_sequence(rows, channels, dtype):
     encode = OneHot("dna", channels=channels, dtype=dtype)
     array = encode.batch(rows, length=40)
     assert array.dtype == dtype
@@ -77,7 +77,7 @@ def test_one_hot_encoding_does_not_depend_on_the_number_of_threads(rows, threads
     np.testing.assert_array_equal(one, several)
 
 
-def test_the_out_array_is_overwritten_completely_and_returned():
+def test_encoding_into_an_array_overwrites_it_completely():
     out = np.full((2, 4, 3), 7, np.float32)
     assert OneHot("dna").batch(["ACG", "T"], length=3, out=out) is out
     np.testing.assert_array_equal(out, OneHot("dna").batch(["ACG", "T"], length=3))
@@ -91,7 +91,7 @@ def test_the_out_array_is_overwritten_completely_and_returned():
         np.zeros((2, 2, 4), "f4").swapaxes(1, 2),
     ],
 )
-def test_an_out_array_of_wrong_shape_or_dtype_is_an_error(out):
+def test_encoding_into_an_array_of_wrong_shape_or_dtype_is_an_error(out):
     with pytest.raises(ShapeError, match="C-contiguous float32"):
         OneHot("dna").batch(["AC", "GT"], out=out)
 

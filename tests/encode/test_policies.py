@@ -34,7 +34,7 @@ def test_the_base_u_in_dna_is_an_error_with_a_hint():
 
 
 @pytest.mark.parametrize("text", ["ACU", "acu"])
-def test_rna_as_dna_reads_u_as_t_and_counts_u(text):
+def test_the_option_rna_as_dna_reads_u_as_t_and_counts_u(text):
     encode = OneHot("dna", rna_as_dna=True)
     np.testing.assert_array_equal(encode(text), OneHot("dna")("ACT"))
     assert unusual(encode, text)["rna"] == 1
@@ -128,7 +128,7 @@ def test_one_and_two_threads_encode_a_large_batch_equally(encode):
 
 
 @pytest.mark.parametrize("encode", ENCODERS_WITH_VARIED_OPTIONS, ids=repr)
-def test_the_out_array_is_filled_for_a_batch_and_for_one_sequence(encode):
+def test_batches_and_single_sequences_can_be_encoded_into_an_array(encode):
     expected = encode.batch(["ACGTA", "ACA"], length=70)
     out = np.full(expected.shape, 7, expected.dtype)
     assert encode.batch(["ACGTA", "ACA"], length=70, out=out) is out
@@ -139,7 +139,7 @@ def test_the_out_array_is_filled_for_a_batch_and_for_one_sequence(encode):
 
 
 @pytest.mark.parametrize("encode", ENCODERS_WITH_VARIED_OPTIONS, ids=repr)
-def test_an_out_array_of_wrong_shape_or_dtype_is_an_error(encode):
+def test_encoding_into_an_array_of_wrong_shape_or_dtype_is_an_error(encode):
     right = encode.batch(["ACGTA"])
     locked = right.copy()
     locked.flags.writeable = False

@@ -41,7 +41,7 @@ def test_error_probabilities_follow_the_phred_formula(data, scale):
 
 @settings(max_examples=40)
 @given(st.data(), scales, st.sampled_from(["score", "error_probability"]))
-def test_decode_is_the_inverse_of_encode(data, scale, values):
+def test_decode_restores_the_encoded_sequence(data, scale, values):
     text = random_qualities(data, scale)
     encode = Quality(scale, values, dtype="float64")
     array = encode.batch([text], length=100)

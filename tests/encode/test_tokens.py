@@ -26,7 +26,7 @@ def test_a_protein_is_encoded_between_cls_and_eos(texts):
 
 
 @given(st.lists(residues, min_size=1, max_size=5))
-def test_decode_is_the_inverse_of_encode(texts):
+def test_decode_restores_the_encoded_sequence(texts):
     encode = Tokens("esm2", dtype="uint8")
     assert encode.decode(encode.batch(texts, length=70)) == [t.encode() for t in texts]
 

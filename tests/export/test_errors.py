@@ -14,7 +14,7 @@ from seqloom.errors import ArgumentError, ExportError, ShapeError
 from seqloom.nn import functional as F
 from seqloom.tensor import apply
 
-TEST_FILE = Path(__file__)
+PATH_OF_THIS_FILE = Path(__file__)
 INPUT_SHAPE = ("batch", 4, "length")
 
 
@@ -145,7 +145,7 @@ def find_line(kind):
 def test_an_export_error_names_the_source_line_and_a_remedy(tmp_path, kind, words):
     with pytest.raises(ExportError) as caught:
         sl.export.save(made(kind), tmp_path / "model", inputs=INPUT_SHAPE)
-    assert f"{TEST_FILE}:{find_line(kind)}" in str(caught.value)
+    assert f"{PATH_OF_THIS_FILE}:{find_line(kind)}" in str(caught.value)
     assert words in str(caught.value)
     assert "compiled" not in str(caught.value)
 
@@ -241,7 +241,7 @@ class Divides(Head):
 
 
 def test_exporting_pooling_windows_that_depend_on_length_is_an_error(tmp_path):
-    line = f"{TEST_FILE}:{find_line(Divides)}"
+    line = f"{PATH_OF_THIS_FILE}:{find_line(Divides)}"
     with pytest.raises(ExportError, match="AdaptiveAvgPool1d has other windows") as caught:
         sl.export.save(made(Divides), tmp_path / "model", inputs=INPUT_SHAPE)
     assert line in str(caught.value)

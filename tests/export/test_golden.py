@@ -62,7 +62,7 @@ def test_a_stored_export_reproduces_its_stored_scores(name):
 
 
 @pytest.mark.parametrize("name", NAMES_OF_STORED_EXPORTS)
-def test_a_stored_export_has_the_current_version(name):
+def test_the_manifest_of_a_stored_export_contains_its_version(name):
     assert manifest(STORED_EXPORTS / name)["version"] == int(name.split("_")[1])
 
 

@@ -158,7 +158,7 @@ def test_graph_operations_above_the_memory_limit_raise_errors():
     ],
     ids=["triu", "roll", "add"],
 )
-def test_large_integers_in_a_graph_are_exact(name, args, options, wanted):
+def test_large_integers_in_an_exported_graph_are_exact(name, args, options, wanted):
     x = np.arange(6).reshape(2, 3)
     (found,) = run_native(name, [x, *args], options, [x])
     np.testing.assert_array_equal(found, np.array(wanted, "int64"))

@@ -245,7 +245,7 @@ def test_an_export_is_replaced_only_with_overwrite(place):
     assert [it.name for it in place.parent.iterdir()] == [place.name]
 
 
-def test_a_zip_is_replaced_only_with_overwrite(tmp_path):
+def test_an_exported_zip_is_replaced_only_with_overwrite(tmp_path):
     path = tmp_path / "model.zip"
     sl.export.save(cnn(), path, encoder=DNA_ENCODER)
     with pytest.raises(RunFolderError, match="overwrite"):

@@ -126,7 +126,7 @@ ARITHMETIC_STEPS = [
     lambda number, _, size: size - number,
     lambda number, _, size: number * size,
 ]
-RANDOM_PROGRAMS = st.lists(
+RANDOM_ARITHMETIC = st.lists(
     st.tuples(
         st.sampled_from(ARITHMETIC_STEPS), st.integers(1, 9), st.sampled_from((0, 1))
     ),
@@ -143,7 +143,7 @@ def run(program, *sizes):
     return number
 
 
-@given(program=RANDOM_PROGRAMS, batch=st.integers(1, 500), length=st.integers(1, 5000))
+@given(program=RANDOM_ARITHMETIC, batch=st.integers(1, 500), length=st.integers(1, 5000))
 def test_a_size_polynomial_has_the_value_of_the_python_arithmetic(program, batch, length):
     size = run(program, BATCH, LENGTH)
     assert size == run(program, 745, 2321)

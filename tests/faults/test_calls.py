@@ -60,7 +60,7 @@ def may_change(name, rest):
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("writer", TESTED_WRITERS)
-def test_the_fault_library_counts_the_same_calls_as_strace(tmp_path, writer):
+def test_the_fault_injection_library_counts_the_calls_of_strace(tmp_path, writer):
     if shutil.which("strace") is None or shutil.which("cc") is None:
         pytest.skip("strace or a C compiler is not installed")
     log = tmp_path / "strace"

@@ -198,7 +198,7 @@ def judge_next(name, place, new, where):
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", COMMAND_LINES)
-def test_a_command_stopped_by_a_signal_can_be_completed(tmp_path, before, name):
+def test_a_command_stopped_by_a_signal_can_be_repeated(tmp_path, before, name):
     assert try_moments(name, before, tmp_path, count=2, signals=TESTED_SIGNALS) > 0
 
 

@@ -34,9 +34,7 @@ def told(batch):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("workers", WORKER_OPTIONS)
 @pytest.mark.parametrize("name", COLLATOR_NAMES)
-def test_a_stateful_dataloader_resumes_within_an_epoch_with_the_same_batches(
-    fed, name, workers
-):
+def test_a_stateful_dataloader_resumes_within_an_epoch(fed, name, workers):
     options = {"augment": sl.augment.Mutate(rate=0.2)} if name != "varlen" else {}
     data, collate = fed(name, **options)
 

@@ -196,9 +196,7 @@ def test_settings_and_model_card_mention_an_unfinished_run(tmp_path, toy, small)
     assert "has not finished" not in (tmp_path / "run/README.md").read_text()
 
 
-def test_a_stopped_run_of_an_older_version_is_recognised_by_missing_results(
-    tmp_path, toy, small
-):
+def test_a_run_without_results_counts_as_unfinished(tmp_path, toy, small):
     sl.train.fit(small, toy(), epochs=1, out=tmp_path / "run")
     settings = tmp_path / "run/config.json"
     settings.write_text(settings.read_text().replace(',\n  "finished": true', ""))

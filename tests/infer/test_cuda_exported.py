@@ -34,7 +34,7 @@ def test_an_exported_model_has_the_scores_of_the_gpu(trained):
     np.testing.assert_allclose(found.to_numpy(), scores.to_numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_a_run_loaded_onto_a_gpu_has_the_same_scores(trained):
+def test_a_run_loaded_onto_a_gpu_has_the_scores_of_the_cpu(trained):
     folder, name, scores = trained
     with cuda_device.whole_float32(name):
         model = sl.models.load(folder / "run", backend=name)

@@ -127,7 +127,7 @@ def test_the_mutation_weight_of_the_original_residue_is_exactly_0(text):
 
 @given(text=SIX_BASES)
 @settings(max_examples=10)
-def test_the_weights_of_two_classes_have_opposite_signs(text):
+def test_attribution_weights_of_two_classes_have_opposite_signs(text):
     yes, no = (
         sl.infer.explain(TWO_CLASS_MODEL, [text], target=it).weights[0]
         for it in ("yes", "no")
@@ -360,7 +360,7 @@ def test_explaining_a_model_of_embeddings_is_an_error():
         sl.infer.explain(run, data)
 
 
-def test_explaining_an_exported_model_is_an_error_with_advice(run, tmp_path):
+def test_explaining_an_exported_model_is_an_error_with_a_remedy(run, tmp_path):
     sl.export.save(run.trained, tmp_path / "out")
     with pytest.raises(ArgumentError, match="pass the run folder"):
         sl.infer.explain(tmp_path / "out", tmp_path / "toy.fa")

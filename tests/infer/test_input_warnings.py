@@ -59,7 +59,7 @@ def test_evaluate_warns_about_lengths_outside_the_training_set(run):
         sl.infer.evaluate(run, table)
 
 
-def test_records_like_the_training_records_give_no_warning(run):
+def test_predict_does_not_warn_about_records_like_the_training_set(run):
     assert len(sl.infer.predict(run, ["MKLVWYHE", "MKLVWYHED"])) == 2
 
 

@@ -112,7 +112,7 @@ def test_no_alphabet_is_reported_for_files_without_records():
         kind.guess_alphabet([Path("x.none"), Path("y.none")], {})
 
 
-def test_the_files_of_genotypes_are_the_bed_and_its_bim_and_fam(files):
+def test_the_file_list_of_a_genotype_input_has_bed_bim_and_fam(files):
     file = files["genotypes"]
     listed = kind_of_files([file]).list_files([file])
     assert listed == [file, file.with_suffix(".bim"), file.with_suffix(".fam")]

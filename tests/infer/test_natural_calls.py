@@ -111,7 +111,7 @@ def test_predicting_from_an_unsupported_object_is_an_error(run, value):
         sl.infer.predict(run, value)
 
 
-def test_a_backend_object_is_accepted_in_place_of_its_name(run, small, data, tmp_path):
+def test_predict_accepts_a_backend_object_or_its_name(run, small, data, tmp_path):
     sl.train.fit(small, data, epochs=1, out=tmp_path / "run")
     backend = sl.tensor.backend("numpy", num_threads=1)
     assert sl.models.load(tmp_path / "run", backend=backend).model.backend is backend

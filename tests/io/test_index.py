@@ -68,7 +68,7 @@ def container(request):
     return request.param
 
 
-def test_random_access_returns_the_records_of_biopython(tmp_path, container):
+def test_random_access_by_index_returns_the_records_of_biopython(tmp_path, container):
     text = reads(3000)
     path = write(tmp_path / "r.fq", text, container)
     expected = [
@@ -86,7 +86,7 @@ def test_random_access_returns_the_records_of_biopython(tmp_path, container):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_ranges_of_a_chromosome_equal_its_slices(tmp_path, container, end):
+def test_ranges_fetched_from_a_chromosome_equal_its_slices(tmp_path, container, end):
     path = write(tmp_path / "g.fa", genome(end), container)
     index = SequenceIndex(path)
     with open_sequences(path) as reader:
@@ -115,7 +115,7 @@ def test_sequence_files_with_any_line_length_can_be_indexed(tmp_path, records, d
     assert index.fetch(row, start, stop) == whole[row][start:stop]
 
 
-def test_a_record_is_found_by_id(tmp_path, container):
+def test_a_sequence_index_finds_a_record_by_id(tmp_path, container):
     index = SequenceIndex(write(tmp_path / "g.fa", genome(), container))
     assert (index["chr2"].id, index[b"chr2"].id) == ("chr2", "chr2")
     assert index["chr2"].description == "of five"
@@ -195,7 +195,7 @@ def test_ctrl_c_stops_the_indexing_of_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [1, 2])
-def test_a_gzip_truncated_at_a_member_boundary_is_detected(tmp_path, cut):
+def test_an_index_detects_a_gzip_truncated_between_members(tmp_path, cut):
     parts = [gzip.compress(text) for text in (b"@a\nAC\n+\nII\n", b"@b\nG\n+\nI\n") * 2]
     path = tmp_path / "r.fq.gz"
     path.write_bytes(b"".join(parts))
@@ -225,7 +225,7 @@ def test_an_existing_sequence_index_is_reused(tmp_path, container):
     assert side.stat().st_mtime_ns == before
 
 
-def test_a_fastq_truncated_at_a_record_boundary_is_detected(tmp_path):
+def test_an_index_detects_a_fastq_truncated_between_records(tmp_path):
     path = write(tmp_path / "r.fq", reads(500))
     SequenceIndex(path)
     text = path.read_bytes()
@@ -236,7 +236,7 @@ def test_a_fastq_truncated_at_a_record_boundary_is_detected(tmp_path):
         SequenceIndex(path)
 
 
-def test_a_fasta_truncated_within_its_last_record_is_detected(tmp_path):
+def test_an_index_detects_a_fasta_truncated_in_its_last_record(tmp_path):
     path = write(tmp_path / "g.fa", genome())
     SequenceIndex(path)
     path.write_bytes(path.read_bytes()[:-100])
@@ -256,7 +256,7 @@ def test_a_replaced_sequence_file_is_indexed_again_with_a_warning(tmp_path, cont
     assert SequenceIndex(path).note is None
 
 
-def test_a_changed_base_is_detected_when_it_is_read(tmp_path):
+def test_an_index_detects_a_changed_base_when_the_record_is_read(tmp_path):
     path = write(tmp_path / "r.fq", b"@a\nACGT\n+\nIIII\n@b\nACGT\n+\nIIII\n")
     index = SequenceIndex(path)
     with path.open("r+b") as file:
@@ -338,7 +338,7 @@ def kill_while_it_writes(path):
     return bool(list(path.parent.glob(".*.part")))
 
 
-def test_temporary_files_of_a_killed_indexer_are_removed(tmp_path):
+def test_the_next_indexing_removes_temporary_files_of_a_killed_one(tmp_path):
     path = write(tmp_path / "r.fq", reads(100_000))
     assert any(kill_while_it_writes(path) for _ in range(10))
     assert build_index(path).is_file()
@@ -389,7 +389,7 @@ def test_threads_can_share_a_sequence_index(tmp_path, container):
     assert not wrong
 
 
-def test_a_byte_order_mark_is_not_part_of_a_record(tmp_path):
+def test_a_byte_order_mark_is_not_part_of_a_sequence_record(tmp_path):
     index = SequenceIndex(write(tmp_path / "a.fa", b"\xef\xbb\xbf>a\nAC\n>b\nG\n"))
     assert [record.sequence for record in index] == [b"AC", b"G"]
 

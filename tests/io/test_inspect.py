@@ -59,13 +59,13 @@ def test_inspect_accepts_sequences_of_an_uncertain_alphabet(summary):
     assert (found.alphabet, found.gc) == (None, 0.5)
 
 
-def test_dna_with_a_few_other_characters_is_reported_as_dna(summary):
+def test_inspect_reports_dna_despite_a_few_other_characters(summary):
     found = summary(">a\n" + "ACGT" * 300 + "JEE\n")
     said = "looks like dna with other characters, 3 of 1,203: E 2, J 1"
     assert (found.alphabet, found.facts()["alphabet"]) == ("dna", said)
 
 
-def test_residues_are_counted_case_insensitively_most_frequent_first(summary):
+def test_inspect_counts_residues_case_insensitively(summary):
     found = summary(">a\nGGg\n>b\nTa\nT\n")
     assert list(found.letters.items()) == [("G", 3), ("T", 2), ("A", 1)]
     assert found.facts()["residues"] == "6: G 50.0 %, T 33.3 %, A 16.7 %"

@@ -74,7 +74,7 @@ def test_an_impossible_number_of_threads_is_an_error(path, call, threads):
 
 
 @pytest.mark.parametrize("threads", [0, None])
-def test_zero_threads_means_all_cores(path, threads):
+def test_a_thread_count_of_zero_means_all_cores(path, threads):
     build_index(path, num_threads=threads)
     assert len(SequenceIndex(path, num_threads=threads)) == 2
     with open_sequences(path, num_threads=threads) as reader:

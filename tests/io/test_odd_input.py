@@ -277,14 +277,14 @@ def test_a_record_with_blanks_before_its_id_is_found_by_id(tmp_path):
     assert data[0]["sequence"] == b"GT"
 
 
-def test_a_record_is_written_with_its_original_header(tmp_path):
+def test_a_record_that_was_read_is_written_with_its_header(tmp_path):
     (tmp_path / "a.fa").write_bytes(b"> 6400 x\nACGT\n")
     with sl.io.open_sequences(tmp_path / "a.fa") as reader:
         sl.io.write_sequences(tmp_path / "b.fa", reader)
     assert (tmp_path / "b.fa").read_bytes() == b"> 6400 x\nACGT\n"
 
 
-def test_a_record_without_an_id_cannot_be_written(tmp_path):
+def test_writing_a_sequence_record_without_an_id_is_an_error(tmp_path):
     record = sl.io.SequenceRecord(" ", "x", b"ACGT")
     with pytest.raises(FormatError, match="expected an id"):
         sl.io.write_sequences(tmp_path / "b.fa", [record])

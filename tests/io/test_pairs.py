@@ -144,7 +144,7 @@ def test_files_of_a_pair_may_have_different_compression(tmp_path):
         ({"on_error": "skip"}, "would skip single reads of pairs"),
     ],
 )
-def test_options_that_would_separate_mates_are_errors(options, words):
+def test_reading_options_that_would_separate_mates_are_errors(options, words):
     with pytest.raises(ArgumentError, match=words):
         open_sequences((fastq("a"), fastq("a")), **options)
 

@@ -77,7 +77,7 @@ def test_the_error_for_an_unreadable_path_names_the_path(tmp_path, look, make, k
 
 
 @pytest.mark.parametrize("name", ["new\nline", "\x1b[31m", "-", "%s{0}", "ä", b"\xff\xfe"])
-def test_a_file_name_may_contain_any_characters(tmp_path, name):
+def test_a_sequence_file_name_may_contain_any_characters(tmp_path, name):
     path = tmp_path / os.fsdecode(name)
     path.write_bytes(TEXT)
     assert read(path) == ROWS
@@ -88,7 +88,7 @@ def test_a_file_name_may_contain_any_characters(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["", "x\0y", "x" * 300])
-def test_an_impossible_file_name_is_an_error(tmp_path, name):
+def test_reading_an_impossible_file_name_is_an_error(tmp_path, name):
     with pytest.raises(FileError):
         open_sequences(f"{tmp_path}/{name}" if name else name)
 

@@ -92,7 +92,7 @@ def test_a_truncated_fastq_of_another_tool_yields_whole_records(step):
 
 @pytest.mark.parametrize("step", TRUNCATION_STEP_BYTES)
 @pytest.mark.parametrize("kind", ["FASTA", "FASTQ"])
-def test_an_index_detects_every_truncation_of_another_tools_file(tmp_path, kind, step):
+def test_an_index_detects_every_truncation_of_files_of_other_tools(tmp_path, kind, step):
     file, tried = tmp_path / "a", 0
     for text in specimens(kind).values():
         file.write_bytes(text)
@@ -108,7 +108,7 @@ def test_an_index_detects_every_truncation_of_another_tools_file(tmp_path, kind,
     assert tried > 18_000 // step
 
 
-def test_a_gzip_truncated_between_members_is_detected_by_the_record_count():
+def test_the_record_count_reveals_a_gzip_truncated_between_members():
     first, second = gzip.compress(b"@a\nAC\n+\nII\n"), gzip.compress(b"@b\nGG\n+\nII\n")
     assert len(read(BytesIO(first + second), expect=2)) == 2
     assert len(outcome(first) or ()) == 1
@@ -124,7 +124,7 @@ def test_a_bgzip_truncated_between_blocks_lacks_its_end_block():
     assert len(outcome(whole[:cut], require_eof=False) or ()) == 1
 
 
-def test_a_fasta_truncated_between_records_is_detected_by_the_record_count():
+def test_the_record_count_reveals_a_fasta_truncated_between_records():
     text = b">a\nACGT\n>b\nGG\n"
     assert len(outcome(text[:8]) or ()) == 1
     assert outcome(text[:8], expect=2) is None

@@ -81,7 +81,7 @@ print(len(first) + sum(map(len, batches)))
 
 
 @pytest.mark.parametrize("container", COMPRESSIONS)
-def test_a_forked_process_gets_an_error_and_its_parent_continues(
+def test_reading_in_a_forked_process_is_an_error_only_in_the_child(
     folder: Path, container: str
 ) -> None:
     said, count = run(FORK_SCRIPT, folder / container).splitlines()

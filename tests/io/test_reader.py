@@ -96,7 +96,7 @@ COMPRESSION_MODULES = {"gzip": gzip, "bzip2": bz2, "xz": lzma}
 
 @pytest.mark.parametrize("name", ["a.fa", "a.fa.gz", "a.fa.xz", "a.fa.bz2"])
 @pytest.mark.parametrize("container", COMPRESSION_MODULES)
-def test_a_wrong_file_suffix_has_no_effect(tmp_path, container, name):
+def test_the_suffix_of_a_sequence_file_does_not_affect_reading(tmp_path, container, name):
     (tmp_path / name).write_bytes(COMPRESSION_MODULES[container].compress(b">a\nAC\n"))
     with open_sequences(tmp_path / name) as reader:
         assert reader.compression == container
@@ -218,7 +218,7 @@ def test_a_fastq_record_without_sequence_suggests_remedies(tmp_path):
 @pytest.mark.parametrize(
     ("rest", "message"), [(1 << 20, "checksum"), (66 << 20, "expected a residue")]
 )
-def test_after_an_error_at_most_64_mib_are_checked_for_corruption(tmp_path, rest, message):
+def test_a_reader_checks_at_most_64_mib_after_an_invalid_record(tmp_path, rest, message):
     packed = bytearray(gzip.compress(b">a\nA\x01\n" + b"A" * rest, 1))
     packed[-6] ^= 1  # a byte of the final checksum
     (tmp_path / "a.fa.gz").write_bytes(packed)

@@ -59,7 +59,7 @@ def test_a_reader_cannot_be_closed_while_another_thread_reads(busy):
         busy.close()
 
 
-def test_threads_can_read_in_turn():
+def test_several_threads_can_use_one_reader_in_turn():
     with open_sequences(io.BytesIO(FASTQ_BYTES)) as reader:
         for _ in range(2):
             thread = threading.Thread(target=reader.read_batch, args=(1,))

@@ -98,7 +98,7 @@ def compare_fastq(path, encoding):
 @pytest.mark.parametrize(
     "packed", ["example.fastq.gz", "example.fastq.bgz", "example_dos.fastq.bgz"]
 )
-def test_a_compressed_specimen_is_read_like_the_plain_file(packed):
+def test_a_compressed_fastq_file_is_read_like_the_uncompressed_file(packed):
     assert read(FASTQ_SPECIMENS / packed) == read(
         FASTQ_SPECIMENS / packed.rpartition(".")[0]
     )
@@ -153,7 +153,7 @@ def biopython(path):
     return [(each.description, str(each.seq)) for each in SeqIO.parse(text, "fasta")]
 
 
-REAL_READ_FILES = [
+REAL_FASTQ_FILES = [
     "Illimina1.8.fq.gz",
     "PRJNA271013_head.fq",
     "multimember_split.fastq.gz",
@@ -162,7 +162,7 @@ REAL_READ_FILES = [
 ]
 
 
-@pytest.mark.parametrize("name", REAL_READ_FILES)
+@pytest.mark.parametrize("name", REAL_FASTQ_FILES)
 def test_real_reads_are_read_like_by_biopython(name):
     path = real("reads", name)
     raw = path.read_bytes()

@@ -10,7 +10,7 @@ import pytest
 
 from waiting import LONGEST_WAIT_S
 
-FIRST_BYTES = {
+FIRST_INPUT_BYTES = {
     "nothing": b"",
     "a part of a record": b"@a\nACGT\n",
     "many records": b"@a\nACGT\n+\nIIII\n" * 20_000,
@@ -40,10 +40,10 @@ def interrupt(path, source):
     return process.returncode
 
 
-@pytest.mark.parametrize("beginning", FIRST_BYTES)
+@pytest.mark.parametrize("beginning", FIRST_INPUT_BYTES)
 def test_ctrl_c_stops_waiting_for_standard_input(tmp_path, beginning):
     kept = tmp_path / "beginning"
-    kept.write_bytes(FIRST_BYTES[beginning])
+    kept.write_bytes(FIRST_INPUT_BYTES[beginning])
     feed = ["sh", "-c", f"cat {kept}; exec sleep infinity"]
     with subprocess.Popen(feed, stdout=-1) as feeder:
         code = interrupt("-", feeder.stdout)

@@ -98,7 +98,7 @@ def test_an_unchanged_record_is_written_with_its_original_header_line(monkeypatc
     assert out.getvalue() == b">a   b \nACGT\n>a c\nACGT\n"
 
 
-def test_any_number_of_threads_writes_the_same_bytes(tmp_path):
+def test_written_sequence_files_do_not_depend_on_the_number_of_threads(tmp_path):
     rows = [(f"r{i}", "ACGTT" * 40, "I" * 200) for i in range(5000)]
     for threads in (1, 2, 3):
         write_sequences(tmp_path / f"{threads}.fq.bgz", rows, num_threads=threads)
@@ -204,7 +204,7 @@ sl.io.write_sequences("a.fa", repeat(("a", "ACGT" * 9999)))
 """
 
 
-def test_temporary_files_of_a_killed_writer_are_removed(tmp_path):
+def test_the_next_writer_removes_temporary_files_of_a_killed_one(tmp_path):
     command = [sys.executable, "-c", ENDLESS_WRITE_SCRIPT]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as writer:
         writer.stdout.readline()

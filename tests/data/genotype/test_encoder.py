@@ -212,7 +212,7 @@ def test_a_fitted_encoder_ignores_other_covariates(write_bed):
     assert found.report["missing_covariates"] == 0
 
 
-def test_a_missing_covariate_of_a_fitted_encoder_is_named(write_bed):
+def test_the_error_for_a_missing_covariate_names_the_covariate(write_bed):
     path = write_bed(20, 3).path
     data = sl.data.GenotypeDataset(path, covariates=covariate_table(["age", "dose"]))
     with pytest.raises(
@@ -223,7 +223,7 @@ def test_a_missing_covariate_of_a_fitted_encoder_is_named(write_bed):
         )
 
 
-def test_an_encoder_without_covariates_does_not_read_their_table(write_bed):
+def test_an_encoder_without_covariates_does_not_read_a_covariate_table(write_bed):
     path = write_bed(20, 3).path
     data = sl.data.GenotypeDataset(path)
     table = covariate_table(["site"], site=["Oslo"] * 20)

@@ -46,7 +46,7 @@ def test_identical_variant_lists_match_despite_duplicate_ids():
     assert match_variants(twice, twice, name="x.bed").positions.tolist() == [0, 1]
 
 
-def test_missing_variants_are_counted_and_named_in_the_error():
+def test_the_error_for_missing_variants_counts_and_names_them():
     with pytest.raises(FormatError, match=r"3 variants, .* 2 of them .* \(x, z\)"):
         match_variants(VARIANTS_OF_MODEL, variants(("y", "C", "T")), name="x.bed")
 
@@ -62,7 +62,7 @@ def test_the_error_for_different_alleles_names_them():
     ("alleles", "is_flipped"),
     [("?A", True), ("?G", False), ("A?", False), ("G?", True)],
 )
-def test_a_variant_with_one_missing_allele_is_matched_by_the_other(
+def test_a_variant_with_one_missing_allele_matches_by_the_known_allele(
     alleles, is_flipped, mark
 ):
     first, second = alleles.replace("?", mark)

@@ -105,7 +105,7 @@ def test_individuals_with_equal_fid_and_iid_cannot_be_labelled(write_bed):
         sl.data.GenotypeDataset(path, np.array([0.5, 1.5]))
 
 
-def test_a_choice_among_several_phenotype_columns_is_required(four, table):
+def test_several_phenotype_columns_need_the_option_label_column(four, table):
     path = table("FID IID Y1 Y2\n" + "".join(f"f{i} i{i} {i}.5 {i}\n" for i in range(1, 5)))
     with pytest.raises(sl.errors.LabelError, match="Y1, Y2: choose with label_column"):
         sl.data.GenotypeDataset(four(), path)
@@ -153,7 +153,7 @@ def test_a_sample_with_a_missing_phenotype_is_skipped(four, table, mark):
     assert data.report["missing_labels_examples"] == ["i2", "i3"]
 
 
-def test_the_marks_of_missing_phenotypes_can_be_chosen(four):
+def test_the_codes_of_missing_phenotypes_can_be_chosen(four):
     numbers = {"i1": -9, "i2": 99, "i3": 1.5, "i4": 2.5}
     found = labelled(four(), numbers, missing=("99",))[0]
     assert found == {"i1": -9, "i3": 1.5, "i4": 2.5}
@@ -189,7 +189,7 @@ def test_phenotypes_with_both_zero_and_two_are_ambiguous(four, values):
         sl.data.GenotypeDataset(four(), numbers)
 
 
-def test_a_phenotype_that_is_neither_a_control_nor_a_case_code_is_rejected(four):
+def test_a_phenotype_other_than_a_control_or_case_code_is_an_error(four):
     with pytest.raises(sl.errors.LabelError, match="coding=\"01\" has no meaning for '2'"):
         labelled(
             four(), dict(zip(SAMPLE_IDS, ["0", "1", "2", "1"], strict=True)), coding="01"
@@ -221,7 +221,7 @@ def test_the_sixth_fam_column_is_the_default_phenotype(four):
 
 
 @pytest.mark.parametrize("column", ["0 1 1 0", "0 1 -9 1", "0 1 NA 1"])
-def test_a_fam_of_0_and_1_warns_that_plink_reads_it_differently(four, column):
+def test_phenotypes_0_and_1_in_a_fam_cause_a_warning(four, column):
     path = four(pheno=column.split())
     with pytest.warns(sl.errors.DataWarning, match=r"PLINK reads 0 as missing") as caught:
         data = sl.data.GenotypeDataset(path)
@@ -271,7 +271,7 @@ def test_numeric_phenotypes_cause_no_warning_about_missing_values(four):
 
 
 @pytest.mark.parametrize("column", ["0", "-9", "1", "NA"])
-def test_a_constant_fam_column_is_not_a_phenotype(four, column):
+def test_a_constant_phenotype_column_in_a_fam_is_ignored(four, column):
     data = sl.data.GenotypeDataset(four(pheno=[column] * 4))
     assert (len(data), data.labels, data.task) == (4, None, None)
 
@@ -390,7 +390,7 @@ def test_the_option_missing_accepts_a_single_string(four):
 
 
 @pytest.mark.parametrize("phenotype", [3, True])
-def test_an_invalid_phenotype_value_is_shown_in_the_error(four, phenotype):
+def test_the_error_for_an_invalid_phenotype_shows_its_value(four, phenotype):
     with pytest.raises(sl.errors.ArgumentError, match=f"got {phenotype}"):
         sl.data.GenotypeDataset(four(), phenotype)
 
@@ -539,7 +539,7 @@ def test_a_list_as_the_phenotype_of_one_sample_is_an_error(four):
 PHENOTYPE_TABLE = "IID,Y\n" + "".join(
     f"{name},{i}.5\n" for i, name in enumerate(SAMPLE_IDS)
 )
-ENCODED_TABLES = {
+TABLES_BY_TEXT_ENCODING = {
     "mark of UTF-8": "\ufeff" + PHENOTYPE_TABLE,
     "Windows": PHENOTYPE_TABLE.replace("\n", "\r\n"),
     "blanks": PHENOTYPE_TABLE.replace("\n", " \n"),
@@ -550,11 +550,9 @@ ENCODED_TABLES = {
 }
 
 
-@pytest.mark.parametrize("how", ENCODED_TABLES)
-def test_a_phenotype_table_reads_the_same_in_every_encoding_and_line_ending(
-    four, tmp_path, how
-):
-    (tmp_path / "y.csv").write_text(ENCODED_TABLES[how], newline="")
+@pytest.mark.parametrize("how", TABLES_BY_TEXT_ENCODING)
+def test_a_phenotype_table_may_have_any_encoding_and_line_ending(four, tmp_path, how):
+    (tmp_path / "y.csv").write_text(TABLES_BY_TEXT_ENCODING[how], newline="")
     data = sl.data.GenotypeDataset(four(), tmp_path / "y.csv")
     assert data.labels.tolist() == [0.5, 1.5, 2.5, 3.5]
     assert data.report["labels_without_sample"] == 0

@@ -63,7 +63,7 @@ cases = st.tuples(
 
 
 @given(cases)
-def test_packed_batches_equal_those_of_a_python_packer(folder, case):
+def test_packed_batches_equal_those_of_a_python_implementation(folder, case):
     lengths, max_tokens, window, most, overlap = case
     path = write(folder / "a.fa", lengths)
     windows = [

@@ -30,7 +30,7 @@ def test_tokens_of_any_dtype_are_packed_as_int32(fasta):
         assert same_batches(list(PackedStream(path, Tokens("esm2", dtype=dtype))), wanted)
 
 
-def test_kmer_tokens_are_packed_as_whole_records(fasta):
+def test_records_of_kmer_tokens_are_not_split_when_packed(fasta):
     path = fasta({"a": "ACGTACGT", "b": "ACG"})
     tokens = Tokens("dna", k=3)
     (batch,) = PackedStream(path, tokens)

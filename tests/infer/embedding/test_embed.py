@@ -238,7 +238,7 @@ def test_continuing_an_embedding_job_on_a_changed_file_is_an_error(files):
         sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32)
 
 
-def test_a_second_call_of_a_finished_embedding_job_computes_nothing(files):
+def test_repeating_a_finished_embedding_job_computes_no_embeddings(files):
     assert embed_job.run("a.fa", "e", 32).computed == 3
     again = embed_job.run("a.fa", "e", 32)
     assert (again.computed, again.sequences, again.records) == (0, 0, 90)

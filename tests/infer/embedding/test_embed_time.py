@@ -80,7 +80,7 @@ def embed(model=embed_job.embed_tokens, out="e", **options):
     return sl.infer.embed(model, "a.fa", out=out, **given)
 
 
-def test_a_slow_reader_makes_a_job_input_bound(monkeypatch, fake):
+def test_a_slow_reader_makes_an_embedding_job_input_bound(monkeypatch, fake):
     class SlowStream(sl.data.PackedStream):
         def __iter__(self):
             for batch in super().__iter__():
@@ -95,7 +95,7 @@ def test_a_slow_reader_makes_a_job_input_bound(monkeypatch, fake):
 
 
 @pytest.mark.parametrize("shard_size", [2, 60])
-def test_a_slow_writer_makes_a_job_output_bound(monkeypatch, fake, shard_size):
+def test_a_slow_writer_makes_an_embedding_job_output_bound(monkeypatch, fake, shard_size):
     create = _folder.OutputFolder.create
 
     def create_slowly(folder, name, data):
@@ -116,7 +116,7 @@ def test_a_slow_writer_makes_a_job_output_bound(monkeypatch, fake, shard_size):
     assert summary.verdict.startswith("output-bound")
 
 
-def test_a_slow_model_makes_a_job_device_bound(fake):
+def test_a_slow_model_makes_an_embedding_job_device_bound(fake):
     def embed_slowly(batch):
         fake.sleep(1)
         return embed_job.embed_tokens(batch)
@@ -233,7 +233,7 @@ def test_a_wait_longer_than_a_timeline_interval_fills_the_interval():
 
 
 @pytest.mark.parametrize(("width", "most"), [(200, 80), (80, 45), (50, 24)])
-def test_the_text_next_to_the_progress_bar_fits_the_terminal(width, most):
+def test_the_text_of_the_embedding_progress_bar_fits_the_terminal(width, most):
     news = sl.infer.Progress(8_000_000, 9, 800_000, 250_000_000, 10.0, 0.998, 0.0123)
     text = _format_rates(news, width)
     assert len(text) <= most

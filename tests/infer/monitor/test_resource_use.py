@@ -23,7 +23,7 @@ def test_a_timeline_has_limited_rows_and_keeps_its_first_row(gaps):
     assert timeline.rows == sorted(timeline.rows)
 
 
-def test_a_timeline_covers_a_long_job_evenly():
+def test_the_rows_of_a_timeline_cover_a_long_job_evenly():
     timeline = Timeline(0.05, most=600)
     for second in range(100_000):
         timeline.add(second, second)

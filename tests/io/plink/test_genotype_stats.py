@@ -286,7 +286,7 @@ def test_the_table_of_genotype_statistics_has_full_precision(tmp_path):
     assert list(columns["sid"]) == stats.sid.tolist()
 
 
-def test_a_pickled_open_bed_gives_the_same_statistics(tmp_path):
+def test_a_pickled_open_bed_gives_equal_genotype_statistics(tmp_path):
     bed = open_bed(draw_set(tmp_path / "x.bed", np.random.default_rng(2)))
     again = genotype_stats(copy.copy(bed))
     np.testing.assert_array_equal(again.het, genotype_stats(bed).het)

@@ -138,7 +138,7 @@ def test_centimorgans_beyond_float32_are_an_overflow_error():
 
 
 @given(st.floats(width=64, allow_nan=False, allow_infinity=False))
-def test_centimorgans_are_rounded_like_numpy(number):
+def test_bim_centimorgans_are_rounded_to_float32_like_numpy(number):
     with np.errstate(over="ignore"):
         expected = np.array([str(number)]).astype(np.float32)
     if np.isfinite(expected[0]):
@@ -194,7 +194,7 @@ def test_errors_in_a_fam_or_bim_name_its_path(tmp_path):
         read_columns(path, "fam", ["iid"])
 
 
-def test_a_missing_table_file_is_an_error(tmp_path):
+def test_reading_a_missing_fam_or_bim_is_an_error(tmp_path):
     for read in (
         lambda p: count_lines(p, "fam"),
         lambda p: read_columns(p, "fam", ["iid"]),
@@ -315,7 +315,7 @@ def test_fam_and_bim_are_written_byte_for_byte_like_by_bed_reader(tmp_path, suff
     assert (tmp_path / "ours").read_bytes() == theirs.read_bytes()
 
 
-def test_centimorgans_written_by_either_library_are_read_by_both(tmp_path):
+def test_centimorgans_are_exchanged_exactly_with_bed_reader(tmp_path):
     expected = np.geomspace(1e-44, 3e38, 40_000).astype(np.float32)
     columns = columns_of("bim", expected)
     theirs = write_by_bed_reader(tmp_path, "bim", columns)

@@ -235,7 +235,7 @@ EXAMPLE_FAM = "f0 s0 0 0 1 1\nf1 s1 0 0 2 2\nf2 s2 0 0 1 3\n"
 EXAMPLE_BIM = "1\trs0\t0\t1\tA\tG\n1\trs1\t0\t2\tA\tG\n"
 # A byte stores four genotypes, so each row of three individuals or of two variants has
 # padding.
-BED_ROWS_OF_MODE = {1: b"\x38\x0e", 0: b"\x08\x0e\x03"}
+BED_ROWS_OF_LAYOUT = {1: b"\x38\x0e", 0: b"\x08\x0e\x03"}
 TABLE_HEADERS = {
     "PLINK 1's names": ("fam", "FID IID PAT MAT SEX PHENOTYPE\n"),
     "PLINK 2's names": ("fam", "#FID IID PAT MAT SEX PHENO1\n"),
@@ -259,7 +259,7 @@ def three_people(folder, major=1):
     """Write a PLINK set from the bytes of its files."""
     (folder / "h.fam").write_text(EXAMPLE_FAM)
     (folder / "h.bim").write_text(EXAMPLE_BIM)
-    (folder / "h.bed").write_bytes(b"\x6c\x1b" + bytes([major]) + BED_ROWS_OF_MODE[major])
+    (folder / "h.bed").write_bytes(b"\x6c\x1b" + bytes([major]) + BED_ROWS_OF_LAYOUT[major])
     return folder / "h.bed"
 
 
@@ -314,7 +314,7 @@ def test_a_family_id_may_begin_with_a_hash(tmp_path):
     ("text", "code"),
     [("M", 1), ("F", 2), ("m", 1), ("f", 2), ("1", 1), ("2", 2), ("0", 0), ("1.0", 1)],
 )
-def test_m_and_f_are_the_sexes_1_and_2(tmp_path, text, code):
+def test_m_and_f_in_a_fam_mean_sex_1_and_2(tmp_path, text, code):
     path = three_people(tmp_path)
     path.with_suffix(".fam").write_text(EXAMPLE_FAM.replace("0 0 2", f"0 0 {text}"))
     with warnings.catch_warnings():
@@ -323,7 +323,7 @@ def test_m_and_f_are_the_sexes_1_and_2(tmp_path, text, code):
 
 
 @pytest.mark.parametrize("text", ["other", "NA", "U", "1.5", "99999999999", "Male"])
-def test_an_invalid_sex_is_unknown_with_a_warning(tmp_path, text):
+def test_an_invalid_sex_in_a_fam_is_unknown_with_a_warning(tmp_path, text):
     path = three_people(tmp_path)
     path.with_suffix(".fam").write_text(EXAMPLE_FAM.replace("0 0 1", f"0 0 {text}"))
     with pytest.warns(
@@ -335,7 +335,7 @@ def test_an_invalid_sex_is_unknown_with_a_warning(tmp_path, text):
 
 
 @needs_plink
-def test_sexes_that_plink_reads_as_unknown_are_unknown(tmp_path):
+def test_fam_sexes_that_plink_reads_as_unknown_are_unknown(tmp_path):
     path = three_people(tmp_path)
     path.with_suffix(".fam").write_text("f a 0 0 other 1\nf b 0 0 NA 1\nf c 0 0 2 1\n")
     run(path, tmp_path / "plink", "--make-just-fam")
@@ -345,7 +345,7 @@ def test_sexes_that_plink_reads_as_unknown_are_unknown(tmp_path):
         assert np.asarray(open_bed(path).sex).astype(str).tolist() == theirs
 
 
-def test_a_reader_waits_for_a_writer_that_is_replacing_the_bed(tmp_path):
+def test_a_reader_waits_while_a_bed_is_being_replaced(tmp_path):
     """Wait for 0.1 s."""
     bed, away, found = tmp_path / "x.bed", tmp_path / "away", []
     to_bed(bed, some(5, 7))

@@ -56,7 +56,7 @@ def test_the_argument_properties_replaces_fam_and_bim_columns(path):
     assert bed.sid.tolist() == ["a", "b", "c", "d"]
 
 
-def test_none_and_nan_in_text_properties_are_missing_values(path):
+def test_none_and_nan_in_bed_text_properties_are_missing_values(path):
     given = np.array(["x", None, np.nan], object)
     assert open_bed(path, properties={"father": given}).father.tolist() == ["x", "0", "0"]
 
@@ -111,7 +111,7 @@ def test_an_invalid_count_of_individuals_or_variants_is_an_error(path, count):
 
 
 @pytest.mark.parametrize("name", ["", ".", "/", "a\0.bed"])
-def test_a_path_without_a_file_name_is_an_error(name):
+def test_a_bed_path_without_a_file_name_is_an_error(name):
     with pytest.raises(ArgumentError, match="is not the path of a file"):
         open_bed(name)
 
@@ -123,7 +123,7 @@ def test_a_bed_path_that_the_system_rejects_is_a_file_error(path, name):
         open_bed(path.parent / name)
 
 
-def test_a_file_name_of_maximum_length_can_be_read(path):
+def test_a_bed_file_name_may_have_the_maximum_length(path):
     long = "x" * 251
     for suffix in (".bed", ".fam", ".bim"):
         path.with_suffix(suffix).rename(path.with_name(long + suffix))
@@ -198,7 +198,7 @@ def test_leaving_the_with_block_of_open_bed_closes_the_file(path):
     assert bed.read(dtype="int8").tolist() == EXPECTED_GENOTYPES
 
 
-def test_a_pickled_open_bed_reads_the_same_values(path):
+def test_a_pickled_open_bed_reads_equal_genotypes(path):
     bed = open_bed(path, count_A1=False, properties={"iid": ["x", "y", "z"]})
     copy = pickle.loads(pickle.dumps(bed))  # noqa: S301
     np.testing.assert_array_equal(copy.read(), bed.read())
@@ -243,7 +243,7 @@ def test_str_and_repr_of_open_bed_contain_the_path(path):
 
 
 @pytest.mark.parametrize("kind", GENOTYPE_DTYPES)
-def test_count_a1_false_counts_the_other_allele(path, kind):
+def test_open_bed_with_count_a1_false_counts_copies_of_allele_2(path, kind):
     one, two = (
         open_bed(path).read(dtype=kind),
         open_bed(path, count_A1=False).read(dtype=kind),
@@ -263,7 +263,7 @@ def test_a_relative_bed_path_is_resolved_when_it_is_opened(tmp_path, monkeypatch
     assert bed.read(dtype="int8").tolist() == [[0], [0]]
 
 
-def test_genotypes_beyond_memory_are_an_error_with_their_size(tmp_path):
+def test_reading_more_genotypes_than_fit_memory_is_an_error(tmp_path):
     to_bed(tmp_path / "a.bed", np.zeros((2, 1), np.int8))
     bed = open_bed(tmp_path / "a.bed", iid_count=2**40, sid_count=2**40)
     with pytest.raises(MemoryError, match="take 4835703278458516698824704 bytes"):

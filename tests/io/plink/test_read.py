@@ -80,7 +80,7 @@ def test_a_bed_index_that_is_not_a_tuple_selects_variants(tmp_path, data, specim
 
 @anywhere
 @given(specimen=specimens(60).filter(lambda each: each.values.size))
-def test_written_genotypes_are_read_back(tmp_path, specimen):
+def test_genotypes_written_by_to_bed_are_read_back(tmp_path, specimen):
     iids, sids = specimen.values.shape
     bed = open_bed(specimen.write(tmp_path / "x.bed"), iid_count=iids, sid_count=sids)
     same(bed.read(dtype="int8"), specimen.values)

@@ -341,7 +341,7 @@ def test_a_remote_table_larger_than_one_request_is_read_completely(server, tmp_p
     assert open_bed(tmp_path / "x.bed", bim_location=bim).sid.tolist() == sids
 
 
-def test_a_pickled_remote_bed_reads_the_same_values(url):
+def test_a_pickled_remote_bed_reads_equal_genotypes(url):
     again = pickle.loads(pickle.dumps(open_bed(url)))  # noqa: S301 - ours
     same(again.read(dtype="int8"), EXPECTED_GENOTYPES)
 
