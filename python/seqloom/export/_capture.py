@@ -113,7 +113,7 @@ class ExportCapture(Capture):
         dtype = self._dtype_of(name, args, options)
         kept = {"k": options["k"]} if options.get("k") else {}
         maker = "zeros" if name == "empty" else name
-        made = self.recorder.write(
+        made = self.recorder.append(
             maker, written, {"dtype": dtype, **kept}, [(shape, dtype)]
         )
         return made[0]

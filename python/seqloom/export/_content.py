@@ -21,7 +21,7 @@ from seqloom.export._trace import Traced, check_dtype
 from seqloom.infer._kinds import kind_of_encoder
 from seqloom.models import Classify, Multilabel, Regress
 from seqloom.nn._parameters import ModuleArray
-from seqloom.tensor._compile._numpy._fuse import find_dtype
+from seqloom.tensor._compile._numpy._fuse import find_fused_dtype
 from seqloom.tensor._compile._numpy._groups import Aliases, Grouping, sort_groups
 from seqloom.tensor._compile._symbol import KEY_OPERATIONS
 from seqloom.tensor._graph import Operation, Value
@@ -106,15 +106,15 @@ def _group_fused(graph: Graph) -> list[list[Operation]]:
     aliases = Aliases(graph, with_views=False)
     grouping = Grouping(aliases, _find_dtype, with_reductions=False)
     for operation in graph.operations:
-        grouping.add(operation)
-    return [it.operations for it in sort_groups(grouping.finish())]
+        grouping.add_operation(operation)
+    return [it.operations for it in sort_groups(grouping.list_groups())]
 
 
 def _find_dtype(operation: Operation) -> str | None:
     """Return the dtype in which an operation can be fused, or None if it cannot."""
     if operation.name == "scale_shift" and len(operation.inputs()) == 3:  # noqa: PLR2004 - no mask
         return operation.outputs[0].dtype.name
-    return find_dtype(operation)
+    return find_fused_dtype(operation)
 
 
 class _ArgumentWriter:

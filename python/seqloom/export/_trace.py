@@ -194,7 +194,7 @@ def _run_symbolically(
         new_input = capture.recorder.new_input
         symbols = {it: new_input(x.at(sizes), x.dtype) for it, x in call.inputs.items()}
         tensors = {name: Tensor(symbol, capture) for name, symbol in symbols.items()}
-        with _as_export_errors(), capture.running(), reject_impure_calls(set()):
+        with _as_export_errors(), capture.run_on_thread(), reject_impure_calls(set()):
             with reject_outside_calls():
                 result = call.run(model, tensors, sizes)
             _check_unchanged(capture)
@@ -208,7 +208,7 @@ def _add_weight_inputs(capture: ExportCapture, model: Module) -> dict[int, str]:
     _, leaves = model.leaves()
     for leaf in {id(it): it for it in leaves}.values():  # tied parameters only once
         leaf.on(capture.target)
-        capture.admit(leaf)
+        capture.add_leaf(leaf)
     # Do not use `leaf.path`, which may be the path in another network.
     paths = {id(part): path for path, part in model.named(ModuleArray)}
     found = capture.admitted.values()
@@ -257,7 +257,7 @@ def _restore_network(capture: ExportCapture, model: Module) -> Generator[None]:
                     "model stores nothing between batches: set it in __init__"
                 )
     finally:
-        capture.restore()
+        capture.restore_leaves()
         for part, known in before:  # attributes may contain symbolic sizes
             vars(part).clear()
             vars(part).update(known)

@@ -12,7 +12,7 @@ from seqloom.errors import ArgumentError, BackendError, GradientError, ShapeErro
 from seqloom.nn._processes import GradientCall, find_tensor, gradient_calls, tracked_params
 from seqloom.tensor import Gradients, Tensor
 from seqloom.tensor._derivatives import (
-    activate,
+    activate_level,
     compute_gradients,
     count_levels,
     find_level,
@@ -138,7 +138,7 @@ class _GradientTracking:
         threads = threading.get_ident(), _list_thread_ids(self.level)
         gradient_calls[id(self)] = GradientCall(self.params, *threads)
         try:
-            with activate(self.level):
+            with activate_level(self.level):
                 yield
         finally:
             del gradient_calls[id(self)]

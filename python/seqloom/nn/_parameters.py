@@ -25,7 +25,7 @@ from seqloom.nn._initialisers import (
 from seqloom.nn._processes import find_tensor
 from seqloom.record._array import to_numpy
 from seqloom.tensor import Tensor
-from seqloom.tensor._compile._symbol import check_declared
+from seqloom.tensor._compile._symbol import require_declared_leaf
 from seqloom.tensor._elements import explain_misfit
 from seqloom.tensor._leaves import Leaf
 from seqloom.tensor._replaced_gradients import is_recomputing
@@ -227,7 +227,7 @@ class ModuleArray(Leaf):
 
     def storage(self) -> Array:
         """Return the stored array itself, which is valid until the next write."""
-        check_declared(self)
+        require_declared_leaf(self)
         if self.array is not None:
             return self.array
         backend = self.bound_backend

@@ -282,7 +282,7 @@ class GradientsAccumulator:
         known = set(self._states.paths())
         params = [param for param in every if param.path in known]
         # In a captured step, it is unknown whether gradients were added.
-        is_captured = bool(params) and hasattr(params[0].bound_backend, "admit")
+        is_captured = bool(params) and hasattr(params[0].bound_backend, "add_leaf")
         if not params or not (is_captured or self.weight):
             raise ArgumentError(
                 "no gradients were accumulated; call accumulate(model, grads) before take"

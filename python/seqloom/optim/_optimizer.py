@@ -19,7 +19,7 @@ from seqloom.optim._settings import (
 )
 from seqloom.optim._state import OptimizerStates, pair_gradients
 from seqloom.tensor import Tensor
-from seqloom.tensor._dispatch import notify, observers
+from seqloom.tensor._dispatch import notify_observers, observers
 from seqloom.tensor._leaves import make_hashable
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Optimizer(ABC):
         self._update_groups(backend, rate, moves)
         for move in moves if observers else ():
             name = f"{type(self).__name__}.step of {move.path}"
-            notify(name, (move.param, *move.state.values()), backend)
+            notify_observers(name, (move.param, *move.state.values()), backend)
         for (param, _), move in zip(pairs, moves, strict=True):
             param.put(move.param)
             self._states.set_arrays(move.path, move.state)

@@ -35,7 +35,7 @@ CONVERTED_OPERATIONS: dict[str, bool] = {
     **dict.fromkeys(_FULL_PRECISION_OPERATIONS.split(), False),
 }
 _HALVES = ("bfloat16", "float16")
-_FLOATS = (*_HALVES, "float32")  # dtypes that may be converted
+_CASTABLE = (*_HALVES, "float32")  # dtypes that may be converted
 # CPU flags in /proc/cpuinfo (x86-64, ARM) of instructions that multiply in half
 # precision.
 _CPU_FLAGS = {
@@ -88,7 +88,7 @@ def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
         >>> y.dtype, y.sum().dtype, layer.weight.value.dtype
         (dtype(bfloat16), dtype(bfloat16), dtype('float32'))
     """
-    if dtype not in _FLOATS:
+    if dtype not in _CASTABLE:
         raise ArgumentError(
             f'dtype must be "bfloat16", "float16" or "float32", got {dtype!r}'
         )
@@ -122,7 +122,7 @@ def _cast_floats(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
     """Convert a float tensor, or each float tensor in a list or tuple, to a dtype."""
     if isinstance(arg, TensorState):
         name = _dtype_name(cast("Any", arg).dtype)
-        return apply("astype", arg, dtype) if name in _FLOATS and name != dtype else arg
+        return apply("astype", arg, dtype) if name in _CASTABLE and name != dtype else arg
     if type(arg) is list or type(arg) is tuple:
         parts = [_cast_floats(part, dtype, apply) for part in cast("list[Any]", arg)]
         return parts if isinstance(arg, list) else tuple(parts)

@@ -75,7 +75,9 @@ class Autodiff(Backend):
         for name in _INNER_METHODS:
             if hasattr(inner, name):
                 setattr(self, name, make_untracked(self, getattr(inner, name)))
-        self.binary = {name: without_numbers(getattr(inner, name)) for name in BINARY}
+        self.binary = {
+            name: get_array_variant(getattr(inner, name)) for name in BINARY_NAMES
+        }
         # A tracked array cannot be overwritten, so the sum is stored in a new array.
         self.accumulate = self.add
 
@@ -233,7 +235,7 @@ def _list_defaults() -> dict[str, Callable[..., Any]]:
 
 # Functions of two arrays without options. The recording of these functions is inlined,
 # because they are called most often.
-BINARY = frozenset(
+BINARY_NAMES = frozenset(
     ("add", "subtract", "multiply", "divide", "pow", "maximum", "minimum", "matmul")
 )
 
@@ -248,13 +250,13 @@ def make_function(
             def array_variant(*arrays: Array, **options: object) -> Array:
                 return plain(list(arrays), **options)
 
-            record_call = _record_calls(level, array_variant, rule)
+            record = _record_calls(level, array_variant, rule)
 
-            def call(arrays: Sequence[Array], **options: object) -> Array:
-                return record_call(*arrays, **options)
+            def record_call(arrays: Sequence[Array], **options: object) -> Array:
+                return record(*arrays, **options)
 
-            return call
-        record_calls = _record_calls_of_two if name in BINARY else _record_calls
+            return record_call
+        record_calls = _record_binary_calls if name in BINARY_NAMES else _record_calls
         call = record_calls(level, plain, rule)
         return _track_only_floats(level, call) if name == "astype" else call
     if body is None or rule:
@@ -267,13 +269,13 @@ def make_function(
     return call_default_implementation
 
 
-def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
+def _record_binary_calls(level: Level, plain: Function, rule: Rule) -> Function:
     """Wrap a function of two arrays so that its calls are recorded."""
-    save, array_variant = rule.save, without_numbers(plain)
+    save, array_variant = rule.save, get_array_variant(plain)
 
     # `get_node`, `make_node` and `track` are inlined, because this runs for each
     # operation.
-    def call(left: Array, right: Array) -> Array:
+    def record_call(left: Array, right: Array) -> Array:
         one = left.node if type(left) is TrackedArray and left.level is level else None
         two = right.node if type(right) is TrackedArray and right.level is level else None
         if one is None or two is None:
@@ -290,10 +292,10 @@ def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
         array.value, array.node, array.level = out, node, level
         return array
 
-    return call
+    return record_call
 
 
-def without_numbers(plain: Function) -> Function:
+def get_array_variant(plain: Function) -> Function:
     """Return a binary function's faster variant that only accepts arrays, if it has one."""
     return getattr(plain, "array_variant", plain)
 
@@ -301,7 +303,7 @@ def without_numbers(plain: Function) -> Function:
 def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
     """Wrap a function of any number of arrays so that its calls are recorded."""
 
-    def call(*args: Array, **options: object) -> Array:
+    def record_call(*args: Array, **options: object) -> Array:
         nodes = tuple(
             [
                 arg.node if type(arg) is TrackedArray and arg.level is level else None
@@ -319,19 +321,19 @@ def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
             return record(level, rule, nodes, saved, tuple(cast("list[Array]", out)))
         return track(out, make_node(rule, nodes, saved), level)
 
-    return call
+    return record_call
 
 
 def _track_only_floats(level: Level, call: Function) -> Function:
     """Wrap a function so that integer results, which have no gradient, are untracked."""
 
-    def call_and_check(*args: Array, **options: object) -> Array:
+    def record_call(*args: Array, **options: object) -> Array:
         out = call(*args, **options)
         if type(out) is TrackedArray and not is_differentiable(level.inner, out.value):
             return out.value
         return out
 
-    return call_and_check
+    return record_call
 
 
 def _is_tracked(level: Level, arg: Array) -> bool:
@@ -344,10 +346,10 @@ def _is_tracked(level: Level, arg: Array) -> bool:
 def make_untracked(level: Level, plain: Function) -> Function:
     """Wrap a function so that its calls are not recorded."""
 
-    def call(*args: Array, **options: object) -> Array:
+    def call_untracked(*args: Array, **options: object) -> Array:
         return plain(*[_unwrap_tracked(level, arg) for arg in args], **options)
 
-    return call
+    return call_untracked
 
 
 def _unwrap_tracked(level: Level, arg: Array) -> Array:

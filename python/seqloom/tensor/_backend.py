@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._namespace import ArrayNamespace
 
 
-_INT_TYPES = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_INT_NAMES = frozenset(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 
 
 __all__ = ["EXTENSION_OPS", "REQUIRED_OPS", "Array", "Backend", "backend", "make_array"]
@@ -323,7 +323,7 @@ def _find_integer_type(dtype: Any) -> np.dtype[np.generic] | None:
     if dtype is None:
         return None
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
-    return np.dtype(name) if name in _INT_TYPES else None
+    return np.dtype(name) if name in _INT_NAMES else None
 
 
 _OPERATION_NAMES = frozenset(dir(Backend)) | Backend.required

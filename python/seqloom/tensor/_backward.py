@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import GradientError
-from seqloom.tensor._dispatch import observers, translate
+from seqloom.tensor._dispatch import observers, translate_error
 from seqloom.tensor._families import ALL_RESULTS, GRAD_RULES, Rule
 from seqloom.tensor._families._keep import save_nothing
 from seqloom.tensor._state import (
@@ -60,7 +60,7 @@ def backprop(
     backward_pass = _BackwardPass(roots[0].level.inner, before, retain)
     for root, seed in zip(roots, seeds, strict=True):
         if seed is not None:
-            backward_pass.add(root.node, seed)
+            backward_pass.add_gradient(root.node, seed)
     return backward_pass.run()
 
 
@@ -89,12 +89,12 @@ class _BackwardPass:
             if node.number <= self.before or not (node.rule or node.parents):
                 leaves[node.number] = grad
             elif type(node) is OutputNode:
-                self._collect(node, grad)
+                self._store_gradient(node, grad)
             else:
                 self._input_gradients(node, grad)
         return leaves
 
-    def add(self, node: Node, term: Array) -> None:
+    def add_gradient(self, node: Node, term: Array) -> None:
         """Add a term to a node's gradient; each use of the node's result adds a term."""
         number = node.number
         if number not in self.grads:
@@ -106,7 +106,7 @@ class _BackwardPass:
             self.grads[number] = self.inner.add(self.grads[number], term)
             self.owned.add(number)
 
-    def _collect(self, output: OutputNode, grad: Array) -> None:
+    def _store_gradient(self, output: OutputNode, grad: Array) -> None:
         """Store the gradient of one output until its operation is visited."""
         node, position, total = output.saved
         if node.number not in self.grads:
@@ -129,24 +129,24 @@ class _BackwardPass:
         try:
             terms = rule.backward(self.inner, saved, grad, needs)
         except Exception as error:
-            arrays, name = _arrays_in((grad, saved)), f"backward of {rule.name}"
-            ours = translate(error, name, arrays, self.inner)
+            arrays, name = _list_arrays((grad, saved)), f"backward of {rule.name}"
+            ours = translate_error(error, name, arrays, self.inner)
             # An error in a gradient rule that the user wrote is raised unchanged.
             if ours is error or GRAD_RULES.get(rule.name) is not rule:
                 raise
             raise ours from error
         for observer in observers:
-            observer.on_pull(node, terms, self.inner)
+            observer.on_backward(node, terms, self.inner)
         for parent, term in zip(parents, terms, strict=False):
             if parent is not None and term is not None:
-                self.add(parent, term)
+                self.add_gradient(parent, term)
 
 
-def _arrays_in(args: object) -> tuple[Any, ...]:
+def _list_arrays(args: object) -> tuple[Any, ...]:
     """Return all arrays in nested lists or tuples."""
     if isinstance(args, (list, tuple)):
         parts = cast("list[Any]", args)
-        return tuple(array for part in parts for array in _arrays_in(part))
+        return tuple(array for part in parts for array in _list_arrays(part))
     return (args,) if hasattr(args, "shape") else ()
 
 
@@ -174,8 +174,8 @@ def scan_tracked(
     reverse: bool = False,
 ) -> tuple[Arrays, Arrays]:
     """Run a loop on the inner backend, and record it as one operation of a level."""
-    states = [_inner_value(level, array) for array in init]
-    reads = [_inner_value(level, array) for array in xs]
+    states = [_get_inner_value(level, array) for array in init]
+    reads = [_get_inner_value(level, array) for array in xs]
     found: list[Node] = []
     step = _make_recorded_step(level, body, found)
     carry, ys = level.inner.scan(step, states, reads, length=length, reverse=reverse)
@@ -194,7 +194,7 @@ def _make_recorded_step(level: Level, body: Body, found: list[Node]) -> Body:
     """Wrap a loop body to also return the state before a step, and collect outer nodes."""
     first = True
 
-    def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
+    def run_step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
         nonlocal first
         before = next_number()
         leaves = [_to_leaf(level, array) for array in carry]
@@ -203,10 +203,10 @@ def _make_recorded_step(level: Level, body: Body, found: list[Node]) -> Body:
             results = [array for array in (*after, *ys) if get_node(level, array)]
             found.extend(outer_nodes(results, before))
             first = False
-        plain = [_inner_value(level, array) for array in after]
-        return plain, [*(_inner_value(level, array) for array in ys), *carry]
+        plain = [_get_inner_value(level, array) for array in after]
+        return plain, [*(_get_inner_value(level, array) for array in ys), *carry]
 
-    return step
+    return run_step
 
 
 def _input_gradients(
@@ -246,12 +246,12 @@ def _backprop_other_steps(
         return carry, [b.expand_dims(part, axis=0) for part in by_xs]
     rest = slice(1, None) if loop.reverse else slice(0, loop.length - 1)
 
-    def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
+    def run_step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
         return _backprop_step(b, loop, outer, carry, x)
 
     others = _index_steps(b, reads, rest)
     carry, earlier = b.scan(
-        step, carry, others, length=loop.length - 1, reverse=not loop.reverse
+        run_step, carry, others, length=loop.length - 1, reverse=not loop.reverse
     )
     joined: Arrays = []  # results in the order of the steps
     for one, more in zip(by_xs, earlier, strict=True):
@@ -299,7 +299,7 @@ def _get_gradient(
     part = None if node is None else found.get(node.number)
     if part is not None:
         return part
-    value = _inner_value(level, leaf)
+    value = _get_inner_value(level, leaf)
     return b.zeros(tuple(value.shape), dtype=value.dtype)
 
 
@@ -315,7 +315,7 @@ def _to_leaf(level: Level, array: Array) -> Array:
     return track(array, make_node(None, (), ()), level)
 
 
-def _inner_value(level: Level, array: Array) -> Array:
+def _get_inner_value(level: Level, array: Array) -> Array:
     """Return the inner array of a tracked array, and any other array unchanged."""
     return array.value if get_node(level, array) is not None else array
 

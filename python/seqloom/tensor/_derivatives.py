@@ -50,18 +50,18 @@ def value_and_grad(
     numbers = tuple(argnums) if not isinstance(argnums, int) else (argnums,)
 
     @wraps(function)
-    def call(*args: object, **options: object) -> tuple[Any, Any]:
+    def differentiate(*args: object, **options: object) -> tuple[Any, Any]:
         level, leaves = make_leaves(select_arguments(args, numbers))
         inputs = list(args)
         for number, leaf in zip(numbers, leaves, strict=True):
             inputs[number] = leaf
-        with activate(level):
+        with activate_level(level):
             value = function(*inputs, **options)
         found = compute_gradients(level, value)
-        grads = tuple(_gradient(level, found, leaf) for leaf in leaves)
+        grads = tuple(_find_grad(level, found, leaf) for leaf in leaves)
         return lower_result(level, value), grads if several else grads[0]
 
-    return call
+    return differentiate
 
 
 def grad(
@@ -87,10 +87,10 @@ def grad(
     both = value_and_grad(function, argnums)
 
     @wraps(function)
-    def call(*args: object, **options: object) -> Any:
+    def differentiate(*args: object, **options: object) -> Any:
         return both(*args, **options)[1]
 
-    return call
+    return differentiate
 
 
 def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
@@ -127,15 +127,15 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
             "v must have the shapes of the inputs, "
             f"{[leaf.shape for leaf in leaves]}, got {shapes}"
         )
-    with activate(level):
+    with activate_level(level):
         value, grads = value_and_grad(function, range(len(points)))(*leaves)
         total = sum((slope * x).sum() for slope, x in zip(grads, vectors, strict=True))
     by_leaf = compute_gradients(level, total) if is_tracked_by(level, total) else {}
-    products = tuple(_gradient(level, by_leaf, leaf, missing="zero") for leaf in leaves)
+    products = tuple(_find_grad(level, by_leaf, leaf, missing="zero") for leaf in leaves)
     return lower_result(level, value), products if several else products[0]
 
 
-def _gradient(
+def _find_grad(
     level: Engine, found: dict[Any, Array], leaf: Tensor, missing: str = "error"
 ) -> Tensor:
     """Return the gradient with respect to one input; raise if it does not exist."""
@@ -174,11 +174,11 @@ def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any
     """
 
     @wraps(function)
-    def call(*args: object, **options: object) -> Tensor:
+    def differentiate(*args: object, **options: object) -> Tensor:
         level, (leaf,) = make_leaves(select_arguments(args, [argnum]))
         inputs = [*args]
         inputs[argnum] = leaf
-        with activate(level):
+        with activate_level(level):
             out = function(*inputs, **options)
         if not isinstance(out, Tensor):
             raise GradientError(
@@ -186,7 +186,7 @@ def jacobian(function: Callable[..., Any], argnum: int = 0) -> Callable[..., Any
             )
         return Tensor(_stack_gradients(level, out, leaf), level.inner)
 
-    return call
+    return differentiate
 
 
 def _stack_gradients(level: Engine, out: Tensor, leaf: Tensor) -> Array:
@@ -238,12 +238,12 @@ class CustomEngine(Protocol):
 Engine: TypeAlias = Autodiff | CustomEngine
 
 # The level of the innermost derivative that this thread computes.
-_active: ContextVar[Engine | None] = ContextVar("active", default=None)
+_active_level: ContextVar[Engine | None] = ContextVar("active", default=None)
 
 
 def find_level(backend: Backend) -> Engine:
     """Return a level for a new derivative, which wraps the active level if possible."""
-    current = _active.get()
+    current = _active_level.get()
     inner = backend
     if current is not None and _wraps_backend(current, backend):
         inner = current
@@ -277,13 +277,13 @@ def count_levels(backend: object) -> int:
 
 
 @contextmanager
-def activate(level: Engine) -> Generator[None]:
+def activate_level(level: Engine) -> Generator[None]:
     """Make a level the active level within a ``with`` block."""
-    token = _active.set(level)
+    token = _active_level.set(level)
     try:
         yield
     finally:
-        _active.reset(token)
+        _active_level.reset(token)
 
 
 def select_arguments(args: Sequence[_T], numbers: Sequence[int]) -> list[_T]:
@@ -339,7 +339,7 @@ def compute_gradients(level: Engine, loss: Any) -> dict[int, Array]:
     return level.gradients(loss.raw, level.inner.ones((), dtype=loss.raw.dtype))
 
 
-def find_tracked(level: Engine, values: Sequence[object]) -> list[Tensor]:
+def list_tracked(level: Engine, values: Sequence[object]) -> list[Tensor]:
     """Return the tensors that a level tracks."""
     return [
         value
@@ -349,7 +349,7 @@ def find_tracked(level: Engine, values: Sequence[object]) -> list[Tensor]:
     ]
 
 
-def outermost_level(values: Sequence[object]) -> Any:
+def find_outermost_level(values: Sequence[object]) -> Any:
     """Return the outermost level that tracks one of the values, or None."""
     raws = [value.raw for value in values if isinstance(value, Tensor)]
     levels = [raw.level for raw in raws if isinstance(raw, TrackedArray)]

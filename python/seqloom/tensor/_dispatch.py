@@ -46,7 +46,7 @@ class Observer(Protocol):
         """Receive the array or arrays that an operation computed."""
         ...
 
-    def on_pull(
+    def on_backward(
         self, node: Node, parts: Sequence[Array | None], inner: ArrayFunctions
     ) -> None:
         """Receive the gradients of the inputs of a recorded operation."""
@@ -56,22 +56,22 @@ class Observer(Protocol):
 # Functions over an axis of one tensor. Some libraries accept axis 0 of a tensor without
 # axes, but the standard does not.
 # fmt: off
-_REDUCTIONS = frozenset((
+_REDUCTION_FUNCTIONS = frozenset((
     "all", "any", "argmax", "argmin", "count_nonzero", "flip", "logsumexp", "max", "mean",
     "min", "prod", "repeat", "roll", "squeeze", "std", "sum", "take", "var",
 ))
-_SCANS = frozenset((
+_SCAN_FUNCTIONS = frozenset((
     "argsort", "cumulative_prod", "cumulative_sum", "logcumsumexp", "sort", "unstack",
     "vecdot",
 ))
 # fmt: on
-_AXIS_FUNCTIONS = _REDUCTIONS | _SCANS
+_AXIS_FUNCTIONS = _REDUCTION_FUNCTIONS | _SCAN_FUNCTIONS
 
 # Observers of all operations. If the list is empty, an operation only tests the list.
 observers: list[Observer] = []
 
 
-def notify(name: str, out: object, backend: ArrayFunctions) -> None:
+def notify_observers(name: str, out: object, backend: ArrayFunctions) -> None:
     """Pass the result of an operation to all observers."""
     for observer in observers:
         observer.on_apply(name, out, backend)
@@ -108,14 +108,14 @@ def apply(name: str, *args: object, **options: Any) -> Any:
     try:
         if name in _AXIS_FUNCTIONS and not tensors[0].raw.shape:
             _require_axis(name, options.get("axis"))
-        out = getattr(backend, name)(*[to_raw(arg, backend) for arg in args], **options)
+        out = getattr(backend, name)(*[to_array(arg, backend) for arg in args], **options)
     except Exception as error:
-        ours = translate(error, name, args, backend)
+        ours = translate_error(error, name, args, backend)
         if ours is error:
             raise
         raise ours from error
     if observers:
-        notify(name, out, backend)
+        notify_observers(name, out, backend)
     kind, frame = type(tensors[0]), caller(1)
     if not isinstance(out, (tuple, list)):
         return fill(new(kind), out, backend, frame)
@@ -132,7 +132,7 @@ def apply(name: str, *args: object, **options: Any) -> Any:
 
 def _require_axis(name: str, axis: object) -> None:
     """Raise an error about `axis` for a tensor without axes, unless it means all axes."""
-    if axis == () or (axis is None and name in _REDUCTIONS):
+    if axis == () or (axis is None and name in _REDUCTION_FUNCTIONS):
         return
     which = "" if axis is None else f" {axis}"
     raise OutOfRangeError(
@@ -154,14 +154,14 @@ def _wrap_result(part: Any, kind: Any, backend: ArrayFunctions, frame: FrameType
     return type(part)([_wrap_result(inner, kind, backend, frame) for inner in part])
 
 
-def to_raw(arg: Any, backend: ArrayFunctions) -> Any:
+def to_array(arg: Any, backend: ArrayFunctions) -> Any:
     """Convert an argument for a function of the backend, so that tensors become arrays."""
     if isinstance(arg, TensorState):
         return arg.raw
     if isinstance(arg, (list, tuple)):
         # NumPy integers in a list or tuple are sizes, axes or indices.
         raws = [
-            item.item() if isinstance(item, np.integer) else to_raw(item, backend)
+            item.item() if isinstance(item, np.integer) else to_array(item, backend)
             for item in cast("list[Any]", arg)
         ]
         return raws if isinstance(arg, list) else tuple(raws)
@@ -193,19 +193,20 @@ def find_shared_backend(tensors: Sequence[TensorState]) -> ArrayFunctions:
     found = tensors[0].backend
     for tensor in tensors:
         if tensor.backend is not found:
-            found = _choose_outer(found, tensor.backend)
+            found = _choose_outer_backend(found, tensor.backend)
     return found
 
 
-def _choose_outer(one: ArrayFunctions, other: ArrayFunctions) -> ArrayFunctions:
+def _choose_outer_backend(one: ArrayFunctions, other: ArrayFunctions) -> ArrayFunctions:
     """Return the outer of two backends; raise if neither backend wraps the other."""
     if includes_backend(one, other):
         return one
     if includes_backend(other, one):
         return other
     raise BackendError(
-        f"the tensors are on different backends, {_full_name(one)} and "
-        f"{_full_name(other)}; create both on the same backend, or move one with .to()"
+        f"the tensors are on different backends, {_full_backend_name(one)} and "
+        f"{_full_backend_name(other)}; create both on the same backend, or move one with "
+        ".to()"
     )
 
 
@@ -219,7 +220,7 @@ def includes_backend(outer: ArrayFunctions, inner: ArrayFunctions) -> bool:
     return True
 
 
-def _full_name(backend: ArrayFunctions) -> str:
+def _full_backend_name(backend: ArrayFunctions) -> str:
     """Return the name of a backend, with the level number of an `Autodiff`."""
     number = getattr(backend, "number", None)
     return backend.name if number is None else f"{backend.name} (level {number})"
@@ -243,7 +244,7 @@ def find_backend(
     if not isinstance(name, str):
         raise ArgumentError(f'backend must be a name such as "numpy", got {quote(name)}')
     library, _, device = name.partition(":")
-    return _create(library, device or None, count_threads(num_threads), deterministic)
+    return _new_backend(library, device or None, count_threads(num_threads), deterministic)
 
 
 # Backends by full name. Two names of one device, such as "torch" and "torch:cpu", share
@@ -252,9 +253,14 @@ _backends: dict[tuple[str, int, bool], Any] = {}
 
 
 @cache
-def _create(library: str, device: str | None, threads: int, deterministic: bool) -> Any:  # noqa: FBT001
+def _new_backend(
+    library: str,
+    device: str | None,
+    threads: int,
+    deterministic: bool,  # noqa: FBT001
+) -> Any:
     """Create one backend for each name, device, number of threads and determinism."""
-    kind = _load_class(library)
+    kind = _load_backend_class(library)
     if deterministic and not hasattr(kind, "deterministic"):
         raise BackendError(f"the backend {library} cannot compute deterministically")
     options = {"deterministic": True} if deterministic else {}
@@ -262,7 +268,7 @@ def _create(library: str, device: str | None, threads: int, deterministic: bool)
     return _backends.setdefault((made.name, threads, deterministic), made)
 
 
-def find_entry(library: str) -> EntryPoint:
+def find_entry_point(library: str) -> EntryPoint:
     """Return the entry point of a backend; raise if no installed package provides it."""
     # Search this package first, then all installed distributions, because reading the
     # entry points of one distribution is about 100 times faster.
@@ -274,10 +280,10 @@ def find_entry(library: str) -> EntryPoint:
     return entries[library]
 
 
-def _load_class(library: str) -> Any:
+def _load_backend_class(library: str) -> Any:
     """Import the class of a backend."""
     try:
-        return find_entry(library).load()
+        return find_entry_point(library).load()
     except ImportError as error:
         if (error.name or "").startswith("seqloom"):
             raise  # An import error in seqloom is a bug, not a missing library.
@@ -290,7 +296,7 @@ def _load_class(library: str) -> Any:
 
 # Phrases in a library's error message, and the matching exception. The first match
 # wins.
-_PHRASES: tuple[tuple[tuple[str, ...], type[SeqloomError]], ...] = (
+_ERROR_WORDS: tuple[tuple[tuple[str, ...], type[SeqloomError]], ...] = (
     (("out of memory", "can't allocate memory", "resource_exhausted"), MemoryLimitError),
     (("out of bounds", "out of range"), OutOfRangeError),
     (("expected numbers from 0 to", "expected classes from 0 to"), OutOfRangeError),
@@ -304,7 +310,7 @@ _EMPTY_PHRASES = ("zero-size array", "non-zero size", "empty sequence", "numel()
 
 # The exception to which a Python exception is converted if its message matches no
 # phrase.
-_EXCEPTIONS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
+_ERROR_TYPES: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
     (MemoryError, MemoryLimitError),
     (OverflowError, NumberRangeError),
     (IndexError, OutOfRangeError),
@@ -313,7 +319,7 @@ _EXCEPTIONS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
 )
 
 
-def translate(
+def translate_error(
     error: Exception, name: str, args: tuple[Any, ...], backend: ArrayFunctions
 ) -> SeqloomError:
     """Convert another library's exception to a `SeqloomError`."""
@@ -321,7 +327,7 @@ def translate(
         return error
     for arg in args:
         _reject_released(arg)
-        if (foreign := _find_foreign(arg, name, backend)) is not None:
+        if (foreign := _foreign_error(arg, name, backend)) is not None:
             return foreign
     inputs = ", ".join(map(_describe_argument, args))
     # Use only the first line, because further lines are advice for users of the
@@ -335,7 +341,7 @@ def translate_data_error(
 ) -> SeqloomError:
     """Convert an exception that was raised for data that are not an array."""
     subject = data if hasattr(data, "shape") else cast("Any", type(data))
-    return translate(error, "tensor", (subject,), backend)
+    return translate_error(error, "tensor", (subject,), backend)
 
 
 def _reject_released(arg: object) -> None:
@@ -347,7 +353,7 @@ def _reject_released(arg: object) -> None:
             _reject_released(part)
 
 
-def _find_foreign(arg: object, name: str, backend: ArrayFunctions) -> SeqloomError | None:
+def _foreign_error(arg: object, name: str, backend: ArrayFunctions) -> SeqloomError | None:
     """Return an error if a PyTorch array is mixed with tensors of another library."""
     library = type(arg).__module__.partition(".")[0]
     if name == "tensor" or library != "torch" or library in str(backend):
@@ -363,10 +369,10 @@ def _choose_error(error: Exception) -> type[SeqloomError]:
     text = str(error).lower()
     if any(words in text for words in _EMPTY_PHRASES):
         return ShapeError
-    by_class = next((ours for kind, ours in _EXCEPTIONS if isinstance(error, kind)), None)
+    by_class = next((ours for kind, ours in _ERROR_TYPES if isinstance(error, kind)), None)
     if by_class in (MemoryLimitError, NumberRangeError, OutOfRangeError):
         return by_class
-    by_words = (ours for words, ours in _PHRASES if any(word in text for word in words))
+    by_words = (ours for words, ours in _ERROR_WORDS if any(word in text for word in words))
     return next(by_words, by_class or OperationError)
 
 

@@ -75,10 +75,10 @@ def require_representable(number: Any, dtype: Any) -> None:
         if not math.isfinite(number):
             raise NumberRangeError(f"{number} is not an integer, as {dtype} requires")
         number = int(number)
-    require_in_range(number, dtype)
+    require_in_dtype(number, dtype)
 
 
-def require_range_fits(start: Any, stop: Any, step: Any, dtype: Any) -> None:
+def require_range_in_dtype(start: Any, stop: Any, step: Any, dtype: Any) -> None:
     """Raise if an integer dtype cannot represent all numbers of an evenly spaced range."""
     are_numbers = all(isinstance(it, _NUMBER_TYPES) for it in (start, stop, step))
     if dtype is None or dtype.kind not in "iu" or not are_numbers or not step:
@@ -89,7 +89,7 @@ def require_range_fits(start: Any, stop: Any, step: Any, dtype: Any) -> None:
         require_representable(start + (count - 1) * step, dtype)
 
 
-def require_in_range(number: Any, dtype: Any) -> None:
+def require_in_dtype(number: Any, dtype: Any) -> None:
     """Raise if a Python integer would wrap around when converted to a dtype."""
     if is_out_of_range(number, dtype):
         limits = np.iinfo(dtype)
@@ -109,20 +109,20 @@ def normalize_key(key: Any, shape: tuple[int, ...]) -> Any:
     list, a tensor, or a tuple of these. Arrays and tensors are returned unchanged.
     """
     if type(key) is int and shape:
-        return _require_in_axis(key, 0, shape)
+        return _require_index_in_axis(key, 0, shape)
     is_tuple = type(key) is tuple
     given = cast("tuple[Any, ...]", key) if is_tuple else (key,)
     parts = [_normalize_part(part) for part in given]
-    axes = first_indexed_axes(parts, shape)
+    axes = find_indexed_axes(parts, shape)
     for position, part in enumerate(parts):
         if type(part) is int:
-            _require_in_axis(part, axes[position], shape)
+            _require_index_in_axis(part, axes[position], shape)
         elif type(given[position]) is list:
-            parts[position] = _check_list(part, axes[position], shape)
+            parts[position] = _check_index_list(part, axes[position], shape)
     return tuple(parts) if is_tuple else parts[0]
 
 
-def _require_in_axis(index: int, axis: int, shape: tuple[int, ...]) -> int:
+def _require_index_in_axis(index: int, axis: int, shape: tuple[int, ...]) -> int:
     """Raise if an index is outside its axis, because not every library checks this."""
     if not -shape[axis] <= index < shape[axis]:
         raise OutOfRangeError(f"index {index} is out of range for shape {shape}")
@@ -162,14 +162,14 @@ def to_integer(value: Any) -> int:
     return value if isinstance(value, int) else operator.index(value)
 
 
-def key_parts(key: object) -> tuple[Any, ...]:
+def to_key_tuple(key: object) -> tuple[Any, ...]:
     """Return an index key as a tuple."""
     return cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
 
 
-def first_indexed_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
+def find_indexed_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
     """Return the first axis that each element of an index key indexes."""
-    counts = [_axis_count(part) for part in parts]
+    counts = [_count_axes(part) for part in parts]
     rest = len(shape) - sum(counts)
     if rest < 0:
         raise OutOfRangeError(f"{sum(counts)} indices are too many for shape {shape}")
@@ -181,7 +181,7 @@ def first_indexed_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
     return axes
 
 
-def _axis_count(part: Any) -> int:
+def _count_axes(part: Any) -> int:
     """Return the number of axes that an element of an index key indexes."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
@@ -189,13 +189,13 @@ def _axis_count(part: Any) -> int:
     return part.ndim if dtype is not None and "bool" in str(dtype) else 1
 
 
-def _check_list(array: Any, axis: int, shape: tuple[int, ...]) -> Any:
+def _check_index_list(array: Any, axis: int, shape: tuple[int, ...]) -> Any:
     """Check the indices in a list, and convert them to a dtype that is widely supported."""
     if array.dtype == bool:
         return array
     values = array.ravel().tolist()
     for index in (min(values), max(values)) if values else ():
-        _require_in_axis(index, axis, shape)
+        _require_index_in_axis(index, axis, shape)
     return array.astype(np.int32 if shape[axis] <= _MAX_INT32_AXIS else np.int64)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from seqloom.errors import ArgumentError, GradientError, ShapeError
-from seqloom.tensor._dispatch import translate
+from seqloom.tensor._dispatch import translate_error
 from seqloom.tensor._elements import NATIVE_DTYPES
 from seqloom.tensor._origin import Released
 from seqloom.tensor._state import TensorState, TrackedArray
@@ -30,7 +30,7 @@ def to_numpy(tensor: TensorState) -> Any:
     try:
         values = tensor.backend.to_numpy(tensor.raw)
     except Exception as error:
-        if (ours := translate(error, "numpy", (tensor,), tensor.backend)) is error:
+        if (ours := translate_error(error, "numpy", (tensor,), tensor.backend)) is error:
             raise
         raise ours from error
     return _make_read_only(values)
@@ -99,7 +99,7 @@ def export_dlpack(tensor: TensorState, *, copy: bool | None, **options: Any) -> 
     try:
         return plain.backend.asarray(plain.raw, copy=True).__dlpack__(**given)
     except Exception as error:
-        raise translate(error, "__dlpack__", (tensor,), tensor.backend) from error
+        raise translate_error(error, "__dlpack__", (tensor,), tensor.backend) from error
 
 
 def dlpack_device(tensor: TensorState) -> tuple[int, int]:

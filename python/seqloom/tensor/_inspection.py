@@ -304,7 +304,7 @@ class _FiniteCheck:
                 self.last.append(array.node.number)
                 self.operations.append(operation)
 
-    def on_pull(
+    def on_backward(
         self, node: Node, parts: Sequence[Array | None], inner: ArrayFunctions
     ) -> None:
         """Check the gradients of an operation's inputs."""

@@ -134,11 +134,11 @@ class Counter(Leaf):
 
 def new_leaf(backend: Backend, make: Callable[[Backend], Array]) -> Leaf:
     """Create a leaf during a step, and report the leaf to a running capture."""
-    admit = getattr(backend, "admit", None)
-    if admit is None:
+    add_leaf = getattr(backend, "add_leaf", None)
+    if add_leaf is None:
         return Leaf(make(backend), backend)
     target: Backend = getattr(backend, "target")  # noqa: B009  # only captures have this attribute
-    return admit(Leaf(make(target), target))
+    return add_leaf(Leaf(make(target), target))
 
 
 def record_owners(pairs: list[tuple[Leaf, Any]]) -> None:
@@ -162,8 +162,8 @@ def new_counter(backend: Backend, number: int) -> Counter:
     """Create a counter during a step, and report the counter to a running capture."""
     counter = Counter()
     counter.number = number
-    admit = getattr(backend, "admit", None)
-    return counter if admit is None else admit(counter)
+    add_leaf = getattr(backend, "add_leaf", None)
+    return counter if add_leaf is None else add_leaf(counter)
 
 
 def copy_array(array: Array, backend: Backend) -> Array:

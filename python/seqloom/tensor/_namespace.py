@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from seqloom.errors import ArgumentError, BackendError, SeqloomError
-from seqloom.tensor._dispatch import apply, translate
+from seqloom.tensor._dispatch import apply, translate_error
 from seqloom.tensor._namespace_functions import NamespaceFunctions
 from seqloom.tensor._standard_functions import from_dlpack
 from seqloom.tensor._tensor import Tensor
@@ -285,7 +285,7 @@ class ArrayNamespace(NamespaceFunctions):
         try:
             return Tensor(getattr(self._backend, name)(*args, **options), self._backend)
         except Exception as error:
-            if (ours := translate(error, name, args, self._backend)) is error:
+            if (ours := translate_error(error, name, args, self._backend)) is error:
                 raise
             raise ours from error
 

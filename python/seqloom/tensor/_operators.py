@@ -12,8 +12,8 @@ from weakref import ref
 import numpy as np
 
 from seqloom.tensor._autocast import CONVERTED_OPERATIONS, autocast_state, cast_arguments
-from seqloom.tensor._dispatch import apply, notify, observers, translate
-from seqloom.tensor._elements import normalize_key, require_in_range
+from seqloom.tensor._dispatch import apply, notify_observers, observers, translate_error
+from seqloom.tensor._elements import normalize_key, require_in_dtype
 from seqloom.tensor._families import GRAD_RULES
 from seqloom.tensor._families._keep import save_two_specs
 from seqloom.tensor._origin import caller, innermost, user_frame
@@ -63,7 +63,7 @@ def binary(name: str) -> Callable[..., Any]:
         try:
             raw = getattr(backend, name)(left, right)
         except Exception as error:
-            raise translate(error, name, (self, other), backend) from error
+            raise translate_error(error, name, (self, other), backend) from error
         return fill(new(type(self)), raw, backend, frame)
 
     return operate
@@ -110,7 +110,7 @@ def differentiable(name: str) -> Operator:
         try:
             out = table[name](left, right)
         except Exception as error:
-            raise translate(error, name, (self, other), self.backend) from error
+            raise translate_error(error, name, (self, other), self.backend) from error
         node, result = Node(), new(kind)
         node.number, node.rule = next(node_numbers), rule
         node.parents = self._node, other._node
@@ -156,11 +156,11 @@ def _call_backend(name: str, tensor: Any, left: Any, right: Any, frame: FrameTyp
     try:
         raw = getattr(backend, name)(left, right)
     except Exception as error:
-        if (ours := translate(error, name, (left, right), backend)) is error:
+        if (ours := translate_error(error, name, (left, right), backend)) is error:
             raise
         raise ours from error
     if observers:
-        notify(name, raw, backend)
+        notify_observers(name, raw, backend)
     return fill(new(type(tensor)), raw, backend, frame)
 
 
@@ -216,7 +216,7 @@ class IndexedElements(Generic[_T]):
     def _convert(self, values: Any) -> Any:
         """Convert values to a tensor with the dtype of this tensor."""
         tensor: Any = self._tensor
-        require_in_range(values, tensor.dtype)
+        require_in_dtype(values, tensor.dtype)
         if not isinstance(values, type(tensor)):
             values = tensor.backend.tensor(values)
         return values if values.dtype == tensor.dtype else values.astype(tensor.dtype)

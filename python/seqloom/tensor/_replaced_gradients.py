@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from seqloom.errors import GradientError
 from seqloom.tensor._autocast import autocast_state
 from seqloom.tensor._backward import backprop
-from seqloom.tensor._derivatives import find_tracked, is_custom_engine, outermost_level
+from seqloom.tensor._derivatives import find_outermost_level, is_custom_engine, list_tracked
 from seqloom.tensor._dispatch import apply, includes_backend
 from seqloom.tensor._families import ALL_RESULTS, Rule
 from seqloom.tensor._families._keep import save_nothing
@@ -80,7 +80,7 @@ def custom_gradient(
 
     @wraps(function)
     def call(*args: object) -> Any:
-        level = outermost_level(args)
+        level = find_outermost_level(args)
         if level is None:
             _require_autodiff(args)
             return function(*args)
@@ -218,10 +218,10 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         before = next_number()
         out = function(*args, **options)
         outs = _as_tuple(out)
-        level = outermost_level(outs)
+        level = find_outermost_level(outs)
         if level is None:
             return out
-        results = find_tracked(level, outs)
+        results = list_tracked(level, outs)
         nodes = outer_nodes([result.raw for result in results], before)
         numbers = [node.number for node in nodes]
         saved = level, function, args, options, numbers, autocast_state.get()
@@ -240,7 +240,7 @@ def _recompute(_b: Any, saved: Any, grads: Any, _needs: Needs) -> list[Array | N
     before, token = next_number(), _is_recomputing.set(True)
     former = autocast_state.set(cast_to)  # the `autocast` block may have ended
     try:
-        results = find_tracked(level, _as_tuple(function(*args, **options)))
+        results = list_tracked(level, _as_tuple(function(*args, **options)))
     finally:
         autocast_state.reset(former)
         _is_recomputing.reset(token)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from seqloom.tensor._dispatch import apply, find_backend, translate
+from seqloom.tensor._dispatch import apply, find_backend, translate_error
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -350,6 +350,6 @@ def from_dlpack(x: object, *, backend: str | ArrayFunctions = "numpy") -> Tensor
     try:
         return Tensor(found.from_dlpack(x), found)
     except Exception as error:
-        if (ours := translate(error, "from_dlpack", (x,), found)) is error:
+        if (ours := translate_error(error, "from_dlpack", (x,), found)) is error:
             raise
         raise ours from error

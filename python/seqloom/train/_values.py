@@ -17,7 +17,7 @@ from seqloom._threads import check_threads
 from seqloom.errors import ArgumentError
 from seqloom.optim import Optimizer
 from seqloom.tensor import Backend
-from seqloom.tensor._dispatch import find_entry
+from seqloom.tensor._dispatch import find_entry_point
 
 Array: TypeAlias = NDArray[np.generic]
 Metric: TypeAlias = "Callable[[Array, Array], float] | MetricObject"
@@ -260,7 +260,7 @@ class Computation:
             )
         as_choice("precision", self.precision, PRECISIONS)
         if isinstance(self.backend, str):
-            find_entry(self.backend.partition(":")[0])
+            find_entry_point(self.backend.partition(":")[0])
         if self.num_threads is not None:
             object.__setattr__(self, "num_threads", check_threads(self.num_threads))
 

@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from seqloom.tensor._compile._numpy._layout import Span, set_offsets
+from seqloom.tensor._compile._numpy._layout import MemorySpan, set_span_offsets
 
 CACHE_LINE_BYTES = 64
 RANDOM_INTERVALS = st.lists(
@@ -13,7 +13,7 @@ RANDOM_INTERVALS = st.lists(
 def intervals_of(drawn):
     """Return intervals with a size, a first step and a last step."""
     return {
-        number: Span(number, nbytes, min(ends), max(ends))
+        number: MemorySpan(number, nbytes, min(ends), max(ends))
         for number, (nbytes, *ends) in enumerate(drawn)
     }
 
@@ -29,7 +29,7 @@ def lowest_free(size, taken):
 @given(RANDOM_INTERVALS)
 def test_the_memory_plan_places_larger_arrays_first_at_the_lowest_offset(drawn):
     spans, done = intervals_of(drawn), []
-    needed = set_offsets(spans)
+    needed = set_span_offsets(spans)
     for span in sorted(spans.values(), key=lambda span: -span.nbytes):
         size = -(-span.nbytes // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
         both = [each for each in done if each[0] <= span.last and span.first <= each[1]]

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 from plan_graphs import Building, random_group, slowly
 from seqloom.tensor import backend
 from seqloom.tensor._compile._numpy import NumPyProgram
-from seqloom.tensor._compile._numpy._layout import Span, set_offsets
+from seqloom.tensor._compile._numpy._layout import MemorySpan, set_span_offsets
 
 NUMPY = backend("numpy", num_threads=1)
 
@@ -158,10 +158,10 @@ intervals = st.lists(
 @given(intervals)
 def test_memory_of_values_in_use_at_the_same_time_does_not_overlap(drawn):
     found = {
-        number: Span(number, size, min(a, b), max(a, b))
+        number: MemorySpan(number, size, min(a, b), max(a, b))
         for number, (a, b, size) in enumerate(drawn)
     }
-    total = set_offsets(found)
+    total = set_span_offsets(found)
     for one, other in combinations(found.values(), 2):
         if one.first <= other.last and other.first <= one.last:
             apart = one.offset + one.nbytes <= other.offset

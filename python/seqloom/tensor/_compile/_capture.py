@@ -23,7 +23,7 @@ from seqloom.tensor._compile._symbol import (
     require_known_shape,
     substitute_leaf,
 )
-from seqloom.tensor._dispatch import translate
+from seqloom.tensor._dispatch import translate_error
 from seqloom.tensor._families._rule import Call
 from seqloom.tensor._families._table import infer_specs
 from seqloom.tensor._graph import LIST_RESULTS, Graph, Operation, Value, flatten, values_in
@@ -50,7 +50,7 @@ _ARITHMETIC = frozenset(
     | {"floor_divide", "positive"}
 )
 # Functions that are not recorded, because they compute no arrays.
-_NOT_RECORDED = frozenset({"finfo", "iinfo", "isdtype", "from_dlpack", "tensor", "program"})
+_UNRECORDED = frozenset({"finfo", "iinfo", "isdtype", "from_dlpack", "tensor", "program"})
 
 
 class Capture(Backend):
@@ -74,7 +74,7 @@ class Capture(Backend):
         self._undo: list[Callable[[], None]] = []
         # Numbers of the graph values that are Python numbers in an uncompiled step.
         self._number_results: set[int] = set()
-        for name in _find_recorded(target):
+        for name in _list_recorded(target):
             setattr(self, name, partial(self.record, name))
 
     def __getattr__(self, name: str) -> Any:
@@ -86,7 +86,7 @@ class Capture(Backend):
 
     # Leaves and thread of the captured step ---------------------------------------------
 
-    def admit(self, leaf: Leaf) -> Leaf:
+    def add_leaf(self, leaf: Leaf) -> Leaf:
         """Make a leaf tensor an input; until `restore`, a symbol replaces its array."""
         array = leaf.on(self.target)
         value = self.recorder.new_value(array.shape, self.target.dtype(array))
@@ -96,7 +96,7 @@ class Capture(Backend):
         return leaf
 
     @contextmanager
-    def running(self) -> Generator[None]:
+    def run_on_thread(self) -> Generator[None]:
         """Mark this thread as the thread that runs the step on symbols."""
         token = capturing.set(self)
         try:
@@ -105,7 +105,7 @@ class Capture(Backend):
         finally:
             capturing.reset(token)
 
-    def restore(self) -> None:
+    def restore_leaves(self) -> None:
         """Restore the arrays of all leaf tensors."""
         for undo in reversed(self._undo):
             undo()
@@ -131,7 +131,7 @@ class Capture(Backend):
             if name not in MIXED_NUMBER_FUNCTIONS:
                 values = self._promote_numbers(values)
             kinds, several = self._infer_specs(name, values, options)
-            outputs = self.recorder.write(name, values, options, kinds)
+            outputs = self.recorder.append(name, values, options, kinds)
             if is_number:
                 self._number_results.update(symbol.value.number for symbol in outputs)
             return _nest_results(name, values, outputs) if several else outputs[0]
@@ -160,7 +160,7 @@ class Capture(Backend):
         is_computed = isinstance(arg, Value) and arg.number in self._number_results
         if not is_computed or arg.dtype == dtype:
             return arg
-        return self.recorder.write("astype", (arg, dtype), {}, [((), dtype)])[0].value
+        return self.recorder.append("astype", (arg, dtype), {}, [((), dtype)])[0].value
 
     def _to_default_float(self, arg: object) -> Any:
         """Convert a number to an array of the default float type."""
@@ -168,7 +168,7 @@ class Capture(Backend):
             return arg
         dtype = self.target.dtype(self.target.asarray(1.0))
         options = {"dtype": dtype}
-        return self.recorder.write("asarray", (arg,), options, [((), dtype)])[0].value
+        return self.recorder.append("asarray", (arg,), options, [((), dtype)])[0].value
 
     def _infer_specs(
         self, name: str, args: tuple[Any, ...], options: dict[str, Any]
@@ -178,7 +178,7 @@ class Capture(Backend):
             call = Call(self.target, name, args, options)
             return infer_specs(call, self._run_default)
         except Exception as error:
-            ours = translate(error, name, args, self.target)
+            ours = translate_error(error, name, args, self.target)
             if ours is error:
                 raise
             raise type(ours)(f"{current_line()}: {ours}") from error
@@ -269,7 +269,7 @@ class Capture(Backend):
         kinds = [(value.shape, value.dtype) for value in carry]
         kinds += [((length, *value.shape), value.dtype) for value in outputs]
         options = {"body": graph, "length": length, "reverse": reverse}
-        results = recorder.write("scan", (first, rows, around), options, kinds)
+        results = recorder.append("scan", (first, rows, around), options, kinds)
         return results[: len(first)], results[len(first) :]
 
 
@@ -291,7 +291,7 @@ def _nest_results(name: str, args: tuple[Any, ...], outputs: list[Symbol]) -> An
     return (*lists, *queue)
 
 
-def _find_recorded(target: Backend) -> Iterator[str]:
+def _list_recorded(target: Backend) -> Iterator[str]:
     """Yield the names of functions that are recorded as one operation."""
     for name in dir(Backend):
         is_free = not name.startswith("_") and name not in vars(Capture)
@@ -299,11 +299,11 @@ def _find_recorded(target: Backend) -> Iterator[str]:
         if (
             is_free
             and is_own
-            and name not in _NOT_RECORDED
+            and name not in _UNRECORDED
             and callable(getattr(target, name, None))
         ):
             yield name
-    yield from (name for name in REQUIRED_OPS - _NOT_RECORDED if name not in vars(Capture))
+    yield from (name for name in REQUIRED_OPS - _UNRECORDED if name not in vars(Capture))
     yield from (name for name in VALUE_DEPENDENT_SHAPES if hasattr(Backend, name))
 
 
@@ -336,7 +336,7 @@ class GraphRecorder:
         self.graph.inputs.append(value)
         return Symbol(value)
 
-    def write(
+    def append(
         self, name: str, args: tuple[Any, ...], options: dict[str, Any], kinds: list[Spec]
     ) -> list[Symbol]:
         """Add an operation whose results have the given shapes and dtypes."""

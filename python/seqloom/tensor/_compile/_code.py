@@ -44,7 +44,7 @@ class NoValue:
 class Snapshot:
     """Description of a value, with functions that read the value again."""
 
-    form: object  # A hashable object; equal values have equal forms.
+    description: object  # A hashable object; equal values have equal forms.
     # A function that returns the contents, which are compared by identity.
     read: Callable[[Any], list[Any]] | None = None
     # Pairs of a path suffix and a part of the value, such as an attribute.
@@ -90,7 +90,7 @@ def _make_reader(
     cells, get, modules = function.__closure__ or (), function.__globals__.get, sys.modules
 
     def read(function: FunctionType) -> list[Any]:
-        values = [read_cell(cell) for cell in cells]
+        values = [read_closure_cell(cell) for cell in cells]
         values += [get(name, NoValue) for name in names]
         values += [modules.get(name, NoValue) for name in imports]
         values += function.__defaults__ or ()
@@ -111,7 +111,7 @@ def _list_imports(function: FunctionType) -> list[str]:
     ]
 
 
-def read_cell(cell: Any) -> Any:
+def read_closure_cell(cell: Any) -> Any:
     """Return the value of a closure variable."""
     try:
         return cell.cell_contents
@@ -122,7 +122,9 @@ def read_cell(cell: Any) -> Any:
 @lru_cache(4096)
 def _find_globals(code: CodeType) -> tuple[str, ...]:
     """Return the global names that a code object and its inner functions load."""
-    lines = (line for part in list_codes(code) for line in dis.get_instructions(part))
+    lines = (
+        line for part in list_code_objects(code) for line in dis.get_instructions(part)
+    )
     loads = (line for line in lines if line.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
     return tuple(dict.fromkeys(line.argval for line in loads))
 
@@ -131,7 +133,7 @@ def _find_globals(code: CodeType) -> tuple[str, ...]:
 def _find_imports(code: CodeType) -> tuple[tuple[int, str], ...]:
     """Return the imports in a code object and its inner functions: level and module."""
     found: dict[tuple[int, str], None] = {}
-    for part in list_codes(code):
+    for part in list_code_objects(code):
         loads: list[Any] = []
         for line in dis.get_instructions(part):
             # Earlier instructions load the level and the imported names.
@@ -145,17 +147,17 @@ def _find_imports(code: CodeType) -> tuple[tuple[int, str], ...]:
 @lru_cache(4096)
 def find_names(code: CodeType) -> frozenset[str]:
     """Return the names and strings in a code object, including attribute names."""
-    codes = list(list_codes(code))
+    codes = list(list_code_objects(code))
     texts = (item for part in codes for item in part.co_consts if isinstance(item, str))
     return frozenset(texts).union(*(part.co_names for part in codes))
 
 
-def list_codes(code: CodeType) -> Iterator[CodeType]:
+def list_code_objects(code: CodeType) -> Iterator[CodeType]:
     """Yield a code object and the code objects of its inner functions."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from list_codes(constant)
+            yield from list_code_objects(constant)
 
 
 @lru_cache(4096)
@@ -293,7 +295,7 @@ def _is_global_generator(generator: Any) -> bool:
     return generator is shared or isinstance(generator, random.SystemRandom)
 
 
-def shared_generators(names: set[str]) -> list[object]:
+def global_generators(names: set[str]) -> list[object]:
     """Return the global generators of NumPy and Python if ``random`` is among `names`."""
     functions: list[Any] = [np.random.random, random.random]  # noqa: S311  # not called
     return [function.__self__ for function in functions] if "random" in names else []
@@ -301,13 +303,15 @@ def shared_generators(names: set[str]) -> list[object]:
 
 def find_generators(values: Iterable[object]) -> list[tuple[object, object]]:
     """Return the random generators among the values, with their states."""
-    return [(value, state) for value in values if (state := _find_state(value)) is not None]
+    return [
+        (value, state) for value in values if (state := _get_rng_state(value)) is not None
+    ]
 
 
 def require_unchanged_generators(before: list[tuple[object, object]]) -> None:
     """Raise if the state of a generator differs from the earlier state."""
     for generator, state in before:
-        if _find_state(generator) != state:
+        if _get_rng_state(generator) != state:
             raise CaptureError(
                 f"the compiled step draws from a {type(generator).__name__} outside of it, "
                 "and would repeat these numbers at every call. Draw before the step and "
@@ -315,7 +319,7 @@ def require_unchanged_generators(before: list[tuple[object, object]]) -> None:
             )
 
 
-def _find_state(value: object) -> object:
+def _get_rng_state(value: object) -> object:
     """Return the state of a random generator, or None for other objects."""
     if isinstance(value, np.random.Generator):
         return repr(value.bit_generator.state)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard, cast, overload
 from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError
 from seqloom.tensor._compile._code import require_unchanged_generators
-from seqloom.tensor._compile._environment import Environment
-from seqloom.tensor._compile._program import Program, Signature, renewed_at_fork
-from seqloom.tensor._compile._trace import trace
+from seqloom.tensor._compile._environment import OutsideValues
+from seqloom.tensor._compile._program import Program, Signature, lock_holders
+from seqloom.tensor._compile._trace import trace_step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 # A warning is issued when this number of programs has been compiled.
-_WARNING_PROGRAMS = 8
+_PROGRAMS_BEFORE_WARNING = 8
 # At most this number of programs is cached, because programs use memory.
 _MAX_PROGRAMS = 64
 
@@ -96,13 +96,13 @@ class Compiled:
         self.enabled = enabled
         self._function = function
         # One environment per signature key.
-        self._environments: dict[Any, Environment] = {}
+        self._environments: dict[Any, OutsideValues] = {}
         # Cached programs: tuples of signature key, environment and state number.
-        self._cached: list[tuple[Any, Environment, int]] = []
+        self._cached: list[tuple[Any, OutsideValues, int]] = []
         self._count = 0
         self._last: Any = None  # Key and outside values of the newest program.
         self.renew_lock()
-        renewed_at_fork.add(self)
+        lock_holders.add(self)
         self._parameters = inspect.signature(function)
         # Number of positional arguments of the step; -1 if the step has `*args`.
         kinds = [parameter.kind for parameter in self._parameters.parameters.values()]
@@ -127,7 +127,7 @@ class Compiled:
         """Run the program for these arguments; compile a program first if there is none."""
         if not self.enabled or os.environ.get("SEQLOOM_COMPILE") == "0":
             return self._function(*args, **options)
-        arguments = self._bind(args, options)
+        arguments = self._bind_arguments(args, options)
         signature = Signature(arguments)
         # The compiled step is called inside another compiled step or a gradient.
         if signature.decorated:
@@ -137,14 +137,14 @@ class Compiled:
                 "the backend of the compiled step is unknown, because no argument is a "
                 "tensor or a bound module; pass backend.tensor(array)"
             )
-        return (self._find(signature.key) or self._build(arguments, signature))(signature)
+        return (self._lookup(signature.key) or self._build(arguments, signature))(signature)
 
-    def _find(self, key: object) -> Program | None:
+    def _lookup(self, key: object) -> Program | None:
         """Return the cached program for a signature and the outside values, or None."""
         environment = self._environments.get(key)
-        return environment and environment.programs.get(environment.state())
+        return environment and environment.programs.get(environment.find_state())
 
-    def _bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    def _bind_arguments(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         """Return the positional and keyword arguments with the defaults filled in."""
         if len(args) == self._arity and not options:
             return args, options
@@ -157,42 +157,42 @@ class Compiled:
         with self._lock:
             # Another thread may have created optimiser state in the meantime.
             signature = Signature(arguments)
-            program, after = self._find(signature.key), signature
+            program, after = self._lookup(signature.key), signature
             if program is None:
                 # Capture the step, then raise if it reads values that cannot be
                 # compared.
                 found = self._environments.get(signature.key)
-                environment = found or Environment(self._function, signature.key)
-                state, values = environment.state(), environment.describe()
+                environment = found or OutsideValues(self._function, signature.key)
+                state, values = environment.find_state(), environment.describe()
                 # Check before the capture, because the capture would advance an
                 # iterator.
                 environment.require_comparable()
                 generators = environment.find_generators()
                 executed: set[CodeType] = set()
-                program, after = trace(
-                    self._function, arguments, signature, self._find, executed=executed
+                program, after = trace_step(
+                    self._function, arguments, signature, self._lookup, executed=executed
                 )
                 require_unchanged_generators(generators)
                 environment.require_comparable(executed)
                 environment.require_unchanged()
                 if self._environments.setdefault(after.key, environment) is environment:
-                    self._cache((after.key, environment, state), program, values)
+                    self._cache_program((after.key, environment, state), program, values)
         return lambda _: program(after)
 
-    def _cache(
-        self, place: tuple[Any, Environment, int], program: Program, values: Any
+    def _cache_program(
+        self, place: tuple[Any, OutsideValues, int], program: Program, values: Any
     ) -> None:
         """Cache a program; if the cache is full, drop a program that is not in use."""
         key, environment, state = place
         if len(self._cached) >= _MAX_PROGRAMS:
-            self._drop_one()
+            self._drop_oldest()
         self._cached.append(place)
         environment.programs[state] = program
         before, self._last, self._count = (self._last, (key, values), self._count + 1)
-        if self._count == _WARNING_PROGRAMS:
-            self._warn(before, self._last)
+        if self._count == _PROGRAMS_BEFORE_WARNING:
+            self._warn_of_recompiles(before, self._last)
 
-    def _drop_one(self) -> None:
+    def _drop_oldest(self) -> None:
         """Drop the oldest cached program that was not called since the previous drop."""
         programs = [environment.programs[state] for _, environment, state in self._cached]
         first = next(
@@ -202,16 +202,16 @@ class Compiled:
             program.called = False
         key, environment, state = self._cached.pop(first or 0)
         self._cached = [*self._cached[first or 0 :], *self._cached[: first or 0]]
-        environment.drop(state)
+        environment.drop_program(state)
         if not environment.programs:
             del self._environments[key]
 
-    def _warn(self, before: object, last: object) -> None:
+    def _warn_of_recompiles(self, before: object, last: object) -> None:
         """Warn that many programs were compiled; state the reason for the last program."""
         name = getattr(self._function, "__name__", "a step")
         warn_user(
-            f"{name} was compiled {_WARNING_PROGRAMS} times; the last time because of "
-            f"{_describe_difference(before, last)}. Each new shape, integer, boolean, "
+            f"{name} was compiled {_PROGRAMS_BEFORE_WARNING} times; the last time because "
+            f"of {_describe_difference(before, last)}. Each new shape, integer, boolean, "
             "string or outside value compiles a new program. Pass values that change as "
             "floats or tensors, and pad batches to few shapes",
             RuntimeWarning,
@@ -241,10 +241,10 @@ def _describe_difference(before: object, after: object) -> str:
         is_shape = all(type(part) is int for part in after)
         if unequal and len(before) == len(after) and not is_shape:
             return _describe_difference(*unequal[0])
-    return f"{_shorten(after)} instead of {_shorten(before)}"
+    return f"{_shorten_text(after)} instead of {_shorten_text(before)}"
 
 
-def _shorten(value: object) -> str:
+def _shorten_text(value: object) -> str:
     """Return the value as text, shortened to 80 characters."""
     text = repr(value)
     return text if len(text) < 80 else f"{text[:77]}..."  # noqa: PLR2004

@@ -40,7 +40,7 @@ from seqloom.tensor._compile._code import (
     describe_function,
     is_in_library,
     list_attributes,
-    read_cell,
+    read_closure_cell,
 )
 from seqloom.tensor._leaves import HasLeaves, Leaf, freeze, make_identity
 from seqloom.tensor._tensor import Gradients, Tensor
@@ -63,14 +63,14 @@ _Describer = TypeVar("_Describer", bound="Callable[[Any], Snapshot]")
 _DESCRIBERS: list[tuple[tuple[type, ...], Callable[[Any], Snapshot]]] = []
 
 
-def _describer(*kinds: type) -> Callable[[_Describer], _Describer]:
+def _describes(*kinds: type) -> Callable[[_Describer], _Describer]:
     """Return a decorator that registers a function as the describer of classes."""
 
-    def note(function: _Describer) -> _Describer:
+    def register(function: _Describer) -> _Describer:
         _DESCRIBERS.append((kinds, function))
         return function
 
-    return note
+    return register
 
 
 def describe(value: Any) -> Snapshot:
@@ -107,18 +107,18 @@ def list_objects(static: object, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, getattr(static, "target", static)
 
 
-@_describer(Tensor, Gradients, Leaf, Backend, ModuleType, Logger, IOBase)
+@_describes(Tensor, Gradients, Leaf, Backend, ModuleType, Logger, IOBase)
 def _describe_constant(value: object) -> Snapshot:
     """Describe a value by its identity; its contents are not compared."""
     return Snapshot(make_identity(value))
 
 
-@_describer(np.generic)
+@_describes(np.generic)
 def _describe_scalar(value: np.generic) -> Snapshot:
     return Snapshot((type(value), value.dtype.str, value.tobytes()))
 
 
-@_describer(int, float, complex, str, bytes)
+@_describes(int, float, complex, str, bytes)
 def _describe_number(value: complex | str | bytes) -> Snapshot:
     """Describe a number or string; instances of subclasses may have attributes."""
     kind = type(value)
@@ -130,13 +130,13 @@ def _describe_number(value: complex | str | bytes) -> Snapshot:
     return Snapshot((kind, repr(value)), _read_fields, parts)
 
 
-@_describer(np.dtype, PurePath, range, dt.date, dt.time, dt.timedelta)
+@_describes(np.dtype, PurePath, range, dt.date, dt.time, dt.timedelta)
 def _describe_hashable(value: Hashable) -> Snapshot:
     """Describe an immutable value."""
     return Snapshot((type(value), value))
 
 
-@_describer(type)
+@_describes(type)
 def _describe_class(value: type) -> Snapshot:
     """Describe a user class by its methods and attributes."""
     if is_in_library(value):
@@ -152,10 +152,10 @@ def _describe_class(value: type) -> Snapshot:
     return Snapshot(make_identity(value), lambda kind: [*kind.__dict__.values()], parts)
 
 
-_describer(FunctionType)(describe_function)
+_describes(FunctionType)(describe_function)
 
 
-@_describer(MethodType, BuiltinFunctionType, MethodWrapperType)
+@_describes(MethodType, BuiltinFunctionType, MethodWrapperType)
 def _describe_method(value: MethodType | BuiltinFunctionType) -> Snapshot:
     """Describe a bound method and the object to which it belongs."""
     owner = value.__self__
@@ -166,7 +166,7 @@ def _describe_method(value: MethodType | BuiltinFunctionType) -> Snapshot:
     return Snapshot(type(value), lambda method: [method.__self__], parts)
 
 
-@_describer(partial)
+@_describes(partial)
 def _describe_partial(value: partial[object]) -> Snapshot:
     """Describe a partial function, with its arguments."""
     arguments = [*enumerate(value.args), *value.keywords.items()]
@@ -178,7 +178,7 @@ def _describe_partial(value: partial[object]) -> Snapshot:
     )
 
 
-@_describer(property, staticmethod, classmethod)
+@_describes(property, staticmethod, classmethod)
 def _describe_wrapper(
     value: property | staticmethod[..., object] | classmethod[object, ..., object],
 ) -> Snapshot:
@@ -187,13 +187,13 @@ def _describe_wrapper(
     return Snapshot(type(value), parts=[("", function)])
 
 
-@_describer(ReferenceType)
+@_describes(ReferenceType)
 def _describe_reference(value: ReferenceType[Any]) -> Snapshot:
     """Describe a weak reference by its referent."""
     return Snapshot(ReferenceType, lambda reference: [reference()], [("()", value())])
 
 
-@_describer(np.ndarray)
+@_describes(np.ndarray)
 def _describe_array(value: np.ndarray[Any, Any]) -> Snapshot:
     """Describe an array by its contents."""
     if value.dtype.hasobject:
@@ -213,7 +213,7 @@ def _describe_array(value: np.ndarray[Any, Any]) -> Snapshot:
     )
 
 
-@_describer(dict, MappingProxyType)
+@_describes(dict, MappingProxyType)
 def _describe_dict(value: Mapping[Any, Any]) -> Snapshot:
     """Describe a dict, or an instance of a subclass."""
     parts: list[tuple[str, Any]] = [(f"[{key!r}]", item) for key, item in value.items()]
@@ -232,22 +232,22 @@ def _read_fields(value: object) -> list[Any]:
 _DICT_TYPES: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
 
 
-@_describer(*(type(it) for d in _DICT_TYPES for it in (d.keys(), d.values(), d.items())))
+@_describes(*(type(it) for d in _DICT_TYPES for it in (d.keys(), d.values(), d.items())))
 def _describe_view(value: Any) -> Snapshot:
     """Describe a view of a dict (keys, values or items) by the dict."""
     node = _describe_dict(value.mapping)
-    form = (cast("Any", type(value)), node.form)
+    form = (cast("Any", type(value)), node.description)
     return Snapshot(form, lambda view: _read_mapping(view.mapping), node.parts)
 
 
-@_describer(CellType)
+@_describes(CellType)
 def _describe_cell(value: CellType) -> Snapshot:
     """Describe a closure variable by its value."""
-    parts = [(".cell_contents", read_cell(value))]
-    return Snapshot(CellType, lambda cell: [read_cell(cell)], parts)
+    parts = [(".cell_contents", read_closure_cell(value))]
+    return Snapshot(CellType, lambda cell: [read_closure_cell(cell)], parts)
 
 
-@_describer(list, tuple, set, frozenset, deque)
+@_describes(list, tuple, set, frozenset, deque)
 def _describe_container(value: Collection[Any]) -> Snapshot:
     """Describe a list, tuple, set or deque, or an instance of a subclass."""
     is_set = issubclass(type(value), (set, frozenset))

@@ -22,8 +22,8 @@ from seqloom.tensor._compile._code import (
     describe_function,
     find_generators,
     find_names,
+    global_generators,
     is_in_library,
-    shared_generators,
 )
 from seqloom.tensor._compile._contents import SIMPLE_TYPES, describe, list_objects
 from seqloom.tensor._compile._symbol import Symbol
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._compile._program import Program
 
-_MAX_VALUES = 10_000
+_MAX_VISITED = 10_000
 _ADVICE = "Pass it as an argument of the step, or pass the values that the step needs"
 _ARRAY_ADVICE = (
     "Pass it as an argument of the step; if it belongs to a module, use an sl.nn.Buffer"
 )
 _ITERATOR_ADVICE = "Call next() before the step and pass the value as an argument"
 _EMPTY_CODE = compile("", "", "exec")
-_SEPARATOR = object()  # Separates the contents of one object from those of the next.
+_VISIT_SEPARATOR = object()  # Separates the contents of one object from those of the next.
 
 
-class Environment:
+class OutsideValues:
     """The values outside of a step, and the compiled program for each set of values."""
 
     def __init__(self, function: object, key: object) -> None:
@@ -55,7 +55,7 @@ class Environment:
         self.programs: dict[int, Program] = {}  # Compiled programs by state number.
         self._last = self._walk()
 
-    def state(self) -> int:
+    def find_state(self) -> int:
         """Return the number of the current state of the outside values."""
         walk, number = self._last
         if not walk.is_current():
@@ -74,7 +74,7 @@ class Environment:
         """Return the path and description of each outside value."""
         return tuple(self._last[0].items)
 
-    def drop(self, state: int) -> None:
+    def drop_program(self, state: int) -> None:
         """Drop the program of a state, and forget all states without a program."""
         self.programs.pop(state, None)
         numbers = self._numbers.items()
@@ -95,7 +95,7 @@ class Environment:
     def require_unchanged(self) -> None:
         """Raise if the step has changed a value outside of the step."""
         before = self._last[0].items
-        self.state()
+        self.find_state()
         self._last[0].require_no_symbol()
         after: dict[str, list[object]] = defaultdict(list)
         for path, form in self._last[0].items:
@@ -167,7 +167,7 @@ class ValueVisitor:
         now: list[Any] = []
         for read, owner in self._reads:
             now += read(owner)
-            now.append(_SEPARATOR)
+            now.append(_VISIT_SEPARATOR)
         before = self._values
         if len(now) != len(before) or not all(map(is_, now, before)):
             return False
@@ -175,7 +175,7 @@ class ValueVisitor:
 
     def list_generators(self) -> list[object]:
         """Return all visited objects, and the global random generators."""
-        return [*(value for _, value in self._objects), *shared_generators(self._names)]
+        return [*(value for _, value in self._objects), *global_generators(self._names)]
 
     def require_no_symbol(self) -> None:
         """Raise if the step has stored one of its tensors outside of the step."""
@@ -203,7 +203,7 @@ class ValueVisitor:
         """Record a value with its description."""
         self._places[id(value)] = len(self._places)
         self._objects.append((path, value))
-        self.items.append((path, node.form))
+        self.items.append((path, node.description))
         if node.problem:
             self._report(node.problem.format(path), _choose_advice(value))
         has_code = isinstance(value, (FunctionType, ModuleType))
@@ -211,13 +211,13 @@ class ValueVisitor:
             return
         if node.read is not None:
             self._reads.append((node.read, value))
-            self._values += [*node.read(value), _SEPARATOR]
+            self._values += [*node.read(value), _VISIT_SEPARATOR]
         if node.digest is not None:
             digest = node.digest(value)
             self._digests.append((node.digest, value, digest))
             self.items.append((f"{path} ", digest))
-        if len(self.items) + len(self._waiting) + len(node.parts) > _MAX_VALUES:
-            self._report(f"more than {_MAX_VALUES:,} values, the last of them in {path},")
+        if len(self.items) + len(self._waiting) + len(node.parts) > _MAX_VISITED:
+            self._report(f"more than {_MAX_VISITED:,} values, the last of them in {path},")
             return
         # The variables of a function are listed with their full names.
         is_function = isinstance(value, FunctionType)
@@ -248,7 +248,7 @@ class ValueVisitor:
             known.update(new)
             if new:
                 self._reads.append((partial(_read_names, new), module))
-                self._values += [*_read_names(new, module), _SEPARATOR]
+                self._values += [*_read_names(new, module), _VISIT_SEPARATOR]
             own = vars(module)
             self._waiting.extend((f"{module.__name__}.{name}", own[name]) for name in new)
         return bool(self._waiting)

@@ -35,11 +35,11 @@ def _remove_repeated(graph: Graph) -> Graph:
     known: dict[Any, Operation] = {}
     kept: list[Operation] = []
 
-    def find(value: Value) -> Value:
+    def find_replacement(value: Value) -> Value:
         return replacements.get(value.number, value)
 
     for operation in graph.operations:
-        args = map_values(operation.args, find)
+        args = map_values(operation.args, find_replacement)
         current = replace(operation, args=args)
         if (same := _find_unchanged(current)) is not None:
             replacements[operation.outputs[0].number] = same
@@ -50,7 +50,7 @@ def _remove_repeated(graph: Graph) -> Graph:
         else:
             pairs = zip(operation.outputs, first.outputs, strict=True)
             replacements.update((old.number, new) for old, new in pairs)
-    outputs = [find(value) for value in graph.outputs]
+    outputs = [find_replacement(value) for value in graph.outputs]
     return replace(graph, operations=kept, outputs=outputs)
 
 
@@ -194,7 +194,7 @@ def cast_numbers(graph: Graph) -> Graph:
     numbers = [value.number for value in (*graph.inputs, *made)]
     first_free = max([*numbers, *graph.constants], default=0) + 1
 
-    def cast(value: Value, dtype: np.dtype[np.generic]) -> Value:
+    def cast_value(value: Value, dtype: np.dtype[np.generic]) -> Value:
         if not value.weak:
             return value
         known = casts.get((value.number, dtype))
@@ -209,7 +209,7 @@ def cast_numbers(graph: Graph) -> Graph:
         numbers = [value for value in operation.inputs() if value.number in weak]
         if numbers and operation.name not in MIXED_NUMBER_FUNCTIONS:
             dtype = _find_common_dtype(operation, weak)
-            args = map_values(operation.args, lambda v, d=dtype: cast(v, d))
+            args = map_values(operation.args, lambda v, d=dtype: cast_value(v, d))
             operation = replace(operation, args=args)  # noqa: PLW2901
         operations.append(operation)
     return replace(graph, operations=operations)

@@ -16,7 +16,7 @@ from seqloom._system import run_after_fork
 from seqloom.errors import ArgumentError, SeqloomError
 from seqloom.tensor._autocast import autocast_state
 from seqloom.tensor._compile._symbol import SymbolKey
-from seqloom.tensor._dispatch import translate
+from seqloom.tensor._dispatch import translate_error
 from seqloom.tensor._graph import OVERWRITES, flatten, map_values
 from seqloom.tensor._leaves import HasLeaves, Leaf, freeze, record_owners
 from seqloom.tensor._tensor import Gradients, Tensor
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 Build = Callable[["Iterator[Array]", "Signature", "Backend"], Any]
 
 
-class _Lockable(Protocol):
+class _HasLock(Protocol):
     """An object with a lock that is replaced in a forked process."""
 
     def renew_lock(self) -> None: ...
 
 
 _leaf_locks: WeakKeyDictionary[Leaf, threading.Lock] = WeakKeyDictionary()
-renewed_at_fork: WeakSet[_Lockable] = WeakSet()
+lock_holders: WeakSet[_HasLock] = WeakSet()
 
 
 def _renew_locks() -> None:
     """Replace all locks: a lock held during a fork is never released in the child."""
     _leaf_locks.clear()
-    for lockable in list(renewed_at_fork):
+    for lockable in list(lock_holders):
         lockable.renew_lock()
 
 
@@ -137,7 +137,7 @@ def explain_failure(
 ) -> SeqloomError:
     """Return a SeqloomError that names the failed operation and its line, if known."""
     if isinstance(error, (SeqloomError, MemoryError)) or backend.device != "cpu":
-        return translate(error, "a compiled step", tuple(arrays), backend)
+        return translate_error(error, "a compiled step", tuple(arrays), backend)
     known: dict[int, Array] = dict(graph.constants)
     known.update((v.number, x) for v, x in zip(graph.inputs, arrays, strict=True))
     for operation in graph.operations:
@@ -145,7 +145,7 @@ def explain_failure(
             break  # the operation cannot be run again, or is a long loop
         if (found := _run_operation(operation, known, backend)) is not None:
             return found
-    return translate(error, "a compiled step", tuple(arrays), backend)
+    return translate_error(error, "a compiled step", tuple(arrays), backend)
 
 
 def _run_operation(
@@ -156,7 +156,7 @@ def _run_operation(
     try:
         result = getattr(backend, operation.name)(*args, **operation.options)
     except Exception as error:  # noqa: BLE001  # any error of the library
-        ours = translate(error, operation.name, args, backend)
+        ours = translate_error(error, operation.name, args, backend)
         return type(ours)(f"{operation.where}: {ours}")
     pairs = zip(operation.outputs, flatten(result), strict=True)
     known.update((value.number, array) for value, array in pairs)
@@ -185,7 +185,7 @@ class Signature:
     def take(self, value: Any) -> object:
         """Add one argument to inputs or state; return a key of its constant values."""
         kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
-        return (_ARGUMENT_METHODS.get(kind) or _find_method(value))(self, value)
+        return (_ARGUMENT_METHODS.get(kind) or _find_argument_method(value))(self, value)
 
     def take_other(self, value: Any) -> object:
         if callable(value) or _is_constant(value):
@@ -306,11 +306,11 @@ _ARGUMENT_METHODS: dict[type, Callable[[Signature, Any], object]] = {
     Gradients: Signature.take_gradients,
 }
 # NumPy scalars that are treated as Python numbers: each value causes a new compilation.
-_STATIC_NUMBERS = (np.integer, np.bool_, np.complexfloating)
-_BASE_TYPES = (dict, list, tuple, np.ndarray, np.floating, *_STATIC_NUMBERS, np.generic)
+_CONST_NUMBERS = (np.integer, np.bool_, np.complexfloating)
+_BASE_TYPES = (dict, list, tuple, np.ndarray, np.floating, *_CONST_NUMBERS, np.generic)
 
 
-def _find_method(value: object) -> Callable[[Signature, Any], object]:
+def _find_argument_method(value: object) -> Callable[[Signature, Any], object]:
     """Find the method for arguments of a new class, and cache the method."""
     if isinstance(value, HasLeaves):
         found = Signature.take_holder
@@ -332,23 +332,23 @@ def _is_constant(value: object) -> bool:
 
 def replace_inputs(value: object, symbols: Iterator[Any], backend: Backend) -> Any:
     """Return the arguments with each input replaced by the next symbol."""
-    if isinstance(value, _STATIC_NUMBERS):
+    if isinstance(value, _CONST_NUMBERS):
         return cast("Any", value)
     if isinstance(value, (Tensor, np.ndarray, np.generic, float, Key)):
         return next(symbols)
     if isinstance(value, Gradients):
         arrays: dict[int, Array] = {number: next(symbols).raw for number in value}
         return Gradients(arrays, backend)
-    return _replace_parts(value, symbols, backend)
+    return _replace_nested_inputs(value, symbols, backend)
 
 
-def _replace_parts(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
+def _replace_nested_inputs(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
     """Replace the inputs in a container; return other values unchanged."""
     kind = cast("Any", type(value))
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
         parts = {key: replace_inputs(part, symbols, backend) for key, part in items}
-        return dict_maker(cast("dict[Any, Any]", value))(parts)
+        return make_dict_builder(cast("dict[Any, Any]", value))(parts)
     if isinstance(value, (list, tuple)):
         items = cast("list[Any]", value)
         made = [replace_inputs(part, symbols, backend) for part in items]
@@ -357,7 +357,7 @@ def _replace_parts(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
     return value
 
 
-def dict_maker(value: dict[Any, Any]) -> Callable[[Any], dict[Any, Any]]:
+def make_dict_builder(value: dict[Any, Any]) -> Callable[[Any], dict[Any, Any]]:
     """Return a function that creates a dict of the same class from items."""
     if isinstance(value, defaultdict):
         make: Any = partial(cast("Any", defaultdict), value.default_factory)

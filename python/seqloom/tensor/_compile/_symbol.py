@@ -18,7 +18,7 @@ import numpy as np
 from seqloom._key import to_threefry_counter
 from seqloom._system import run_after_fork
 from seqloom.errors import CaptureError
-from seqloom.tensor._elements import key_parts
+from seqloom.tensor._elements import to_key_tuple
 from seqloom.tensor._origin import current_line
 
 if TYPE_CHECKING:
@@ -132,11 +132,11 @@ def raise_no_value(request: str) -> NoReturn:
 # The capture that runs on this thread, if any.
 capturing: ContextVar[Backend | None] = ContextVar("capturing", default=None)
 
-_ATTRIBUTES = ("array", "backend", "is_shared", "version")
+_LEAF_FIELDS = ("array", "backend", "is_shared", "version")
 # Name of the attribute in which a leaf tensor stores the substituted values of each
 # capture.
 _SUBSTITUTES = "_substitutes"
-_OWN_CLASS = "_class_between_captures"
+_BASE_CLASS = "_class_between_captures"
 
 
 class _ClassLock:
@@ -152,7 +152,7 @@ class _ClassLock:
 run_after_fork(_ClassLock.renew)
 
 
-def check_declared(stored: Any) -> None:
+def require_declared_leaf(stored: Any) -> None:
     """Raise if the captured step reads a parameter that no argument contains."""
     capture = capturing.get()
     if capture is not None and stored.backend is not capture:
@@ -165,7 +165,7 @@ def check_declared(stored: Any) -> None:
 
 def substitute_leaf(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]:
     """Replace a leaf tensor's array during a capture; return a function to restore it."""
-    hidden = (*_ATTRIBUTES, _SUBSTITUTES)
+    hidden = (*_LEAF_FIELDS, _SUBSTITUTES)
     before = {key: value for key, value in vars(leaf).items() if key not in hidden}
     values = {
         "array": array,
@@ -176,7 +176,7 @@ def substitute_leaf(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], 
     with _ClassLock.lock:
         if _SUBSTITUTES not in vars(leaf):
             vars(leaf)[_SUBSTITUTES] = {}
-            leaf.__class__ = _make_class(type(leaf))
+            leaf.__class__ = _make_leaf_class(type(leaf))
         vars(leaf)[_SUBSTITUTES][capture] = values
     return partial(_restore_leaf, leaf, capture, before)
 
@@ -188,31 +188,31 @@ def _restore_leaf(leaf: Leaf, capture: Backend, before: dict[str, Any]) -> None:
         del substitutes[capture]
         vars(leaf).update(before)
         if not substitutes:
-            leaf.__class__ = getattr(leaf, _OWN_CLASS)
+            leaf.__class__ = getattr(leaf, _BASE_CLASS)
             del vars(leaf)[_SUBSTITUTES]
 
 
 @cache
-def _make_class(kind: type[Leaf]) -> Any:
+def _make_leaf_class(kind: type[Leaf]) -> Any:
     """Return a subclass of a leaf tensor class whose attributes depend on the thread."""
-    members: dict[str, Any] = {name: _make_property(name) for name in _ATTRIBUTES}
-    members |= {"__reduce_ex__": _pickle, "__module__": kind.__module__, _OWN_CLASS: kind}
+    members: dict[str, Any] = {name: _make_property(name) for name in _LEAF_FIELDS}
+    members |= {"__reduce_ex__": _pickle, "__module__": kind.__module__, _BASE_CLASS: kind}
     return type(kind.__name__, (kind,), members)
 
 
 def _make_property(name: str) -> property:
     """Return a property that reads the substituted value if this thread runs a capture."""
 
-    def read(leaf: Leaf) -> Any:
-        return _attributes(leaf)[name]
+    def read_attribute(leaf: Leaf) -> Any:
+        return _find_substitutes(leaf)[name]
 
-    def write(leaf: Leaf, value: object) -> None:
-        _attributes(leaf)[name] = value
+    def write_attribute(leaf: Leaf, value: object) -> None:
+        _find_substitutes(leaf)[name] = value
 
-    return property(read, write)
+    return property(read_attribute, write_attribute)
 
 
-def _attributes(leaf: Leaf) -> dict[str, Any]:
+def _find_substitutes(leaf: Leaf) -> dict[str, Any]:
     """Return the attributes that this thread's capture substituted, if any."""
     # Avoid function calls, because the profile function runs for each call.
     own = leaf.__dict__
@@ -230,7 +230,7 @@ def _pickle(leaf: Leaf, protocol: int) -> Any:
     del protocol
     hidden = (_SUBSTITUTES, "owner")
     own = {key: value for key, value in vars(leaf).items() if key not in hidden}
-    return object.__new__, (getattr(leaf, _OWN_CLASS),), own
+    return object.__new__, (getattr(leaf, _BASE_CLASS),), own
 
 
 # Operations that raise an error, because the shape of the result depends on values.
@@ -251,7 +251,7 @@ def require_known_shape(name: str, args: tuple[Any, ...]) -> None:
     if name in VALUE_DEPENDENT_SHAPES:
         _raise_unknown_shape(name)
     if name == "index":
-        symbols = [part for part in key_parts(args[1]) if isinstance(part, Symbol)]
+        symbols = [part for part in to_key_tuple(args[1]) if isinstance(part, Symbol)]
         if any(symbol.dtype == np.bool_ for symbol in symbols):
             _raise_unknown_shape("x[mask]")
     if name == "repeat" and isinstance(args[1], Symbol):
@@ -270,10 +270,10 @@ def _raise_unknown_shape(name: str) -> NoReturn:
 
 def replace_known_masks(target: Backend, key: Any) -> Any:
     """Replace each boolean mask with known values in an index key by indices."""
-    if not any(_is_known_mask(part) for part in key_parts(key)):
+    if not any(_is_known_mask(part) for part in to_key_tuple(key)):
         return key
     parts: list[Any] = []
-    for part in key_parts(key):
+    for part in to_key_tuple(key):
         if _is_known_mask(part) and part.ndim:
             positions = np.nonzero(np.asarray(target.to_numpy(part)))
             parts += [target.asarray(along_axis) for along_axis in positions]

@@ -19,7 +19,7 @@ from seqloom.tensor._compile._program import (
     Build,
     Program,
     Signature,
-    dict_maker,
+    make_dict_builder,
     replace_inputs,
     to_array,
 )
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._graph import Graph, Value
 
 
-def trace(
+def trace_step(
     function: Callable[..., Any],
     arguments: object,  # Positional and keyword arguments.
     signature: Signature,
@@ -74,7 +74,7 @@ def trace(
     graph, written = _finish_graph(capture, after, inputs, new, results.raws)
     capture.admitted.clear()  # frees the leaf tensors; results keep the capture alive
     run = capture.target.program(graph)
-    return Program(graph, run, written, build, list(_find_owned(after))), after
+    return Program(graph, run, written, build, list(_find_owned_states(after))), after
 
 
 def _run_on_symbols(
@@ -83,14 +83,14 @@ def _run_on_symbols(
     """Run the step on symbols; return the inputs, the result and the new leaf arrays."""
     try:
         for leaf in signature.leaves:
-            capture.admit(leaf)
+            capture.add_leaf(leaf)
         symbols = [_make_symbol(capture, value) for value in signature.inputs]
         args, options = replace_inputs(arguments, iter(symbols), capture)
-        with capture.running(), reject_outside_calls():
+        with capture.run_on_thread(), reject_outside_calls():
             result = function(*args, **options)
             new = {key: leaf.array for key, (leaf, _) in capture.admitted.items()}
     finally:  # Restore the leaf tensors, also after an error.
-        capture.restore()
+        capture.restore_leaves()
     raws = [
         symbol.raw if isinstance(symbol, Tensor) else symbol.symbol for symbol in symbols
     ]
@@ -166,7 +166,7 @@ def _finish_graph(
     return graph, written
 
 
-def _find_owned(after: Signature) -> Iterator[tuple[int, int]]:
+def _find_owned_states(after: Signature) -> Iterator[tuple[int, int]]:
     """Yield the indices of one optimiser state and its parameter, for each parameter."""
     indices = {id(leaf): index for index, leaf in enumerate(after.leaves)}
     owners = {id(leaf.owner()): leaf for leaf in after.leaves if leaf.owner}
@@ -233,7 +233,7 @@ class ResultPlan:
         if isinstance(value, dict):
             items = cast("dict[Any, Any]", value).items()
             named = {key: self.plan(part) for key, part in items}
-            make_dict = dict_maker(cast("dict[Any, Any]", value))
+            make_dict = make_dict_builder(cast("dict[Any, Any]", value))
             return lambda arrays, signature, backend: make_dict(
                 {key: build(arrays, signature, backend) for key, build in named.items()}
             )

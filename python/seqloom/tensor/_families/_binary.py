@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.tensor._elements import require_in_range
+from seqloom.tensor._elements import require_in_dtype
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, in_float32, write_out
 from seqloom.tensor._families._numpy_functions import FLOAT32, promote_pair, wrap_binary
@@ -311,8 +311,8 @@ def numpy_where(condition: Any, x: Any, y: Any, out: Floats | None = None) -> Fl
     """Return `x` where the condition is true, and `y` elsewhere."""
     one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
     if one is not other:
-        require_in_range(x, other)  # np.where would convert the number to an array.
-        require_in_range(y, one)
+        require_in_dtype(x, other)  # np.where would convert the number to an array.
+        require_in_dtype(y, one)
         x, y = promote_pair(x, y)
     elif type(x) is float or type(y) is float:  # Both x and y are Python numbers.
         x, y = FLOAT32.type(x), FLOAT32.type(y)

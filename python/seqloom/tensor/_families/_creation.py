@@ -11,7 +11,7 @@ from seqloom.errors import ArgumentError, NumberRangeError
 from seqloom.tensor._elements import (
     NATIVE_DTYPES,
     broadcast_shapes,
-    require_range_fits,
+    require_range_in_dtype,
     require_representable,
     to_native,
 )
@@ -225,7 +225,7 @@ def numpy_arange(
         dtype = b.float_dtype
     start, stop = (0, start) if stop is None else (start, stop)
     if dtype is not None:
-        require_range_fits(start, stop, step, np.dtype(to_dtype(dtype)))
+        require_range_in_dtype(start, stop, step, np.dtype(to_dtype(dtype)))
     are_whole = step and {type(start), type(stop), type(step)} == {int}
     # NumPy returns an empty array if a bound exceeds its integer range.
     size = len(range(int(start), int(stop), int(step))) if are_whole else None

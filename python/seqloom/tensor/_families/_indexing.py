@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom._rust import _native
-from seqloom.tensor._elements import broadcast_shapes, first_indexed_axes
+from seqloom.tensor._elements import broadcast_shapes, find_indexed_axes
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import (
     Floats,
@@ -197,7 +197,7 @@ def shape_index(call: Call) -> Spec:
     # of an export. Therefore each axis gets a unique length, which is the index of its
     # true size in `sizes`.
     sizes = [0, 1, *x.shape, *broadcast_shapes(*(it.shape for it in arrays))]
-    for part, axis in zip(parts, first_indexed_axes(parts, x.shape), strict=True):
+    for part, axis in zip(parts, find_indexed_axes(parts, x.shape), strict=True):
         if isinstance(part, slice):
             sizes[axis + 2] = _count_slice(cast("Any", part), x.shape[axis])
     rank = len(x.shape) + 2

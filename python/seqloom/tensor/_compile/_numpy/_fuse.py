@@ -17,28 +17,30 @@ if TYPE_CHECKING:
 # The Rust extension uses the same names for these operations.
 _OPERATION_KINDS = {name: line.kind for name, line in OPERATIONS.items()}
 # fmt: off
-_REDUCERS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "prod",
-             "any": "max", "all": "min"}
+_RUST_REDUCERS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min",
+                  "prod": "prod", "any": "max", "all": "min"}
 # fmt: on
 # Exponents for which a faster operation exists.
 _FAST_POWERS = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
 # Dtypes in native byte order. Comparing dtypes is faster than comparing their names.
 _FLOAT_NAMES = {np.dtype(name): name for name in ("float32", "float64")}
-_REDUCIBLE = frozenset(map(np.dtype, ("float32", "float64", "bool")))
-_FUSED_INPUTS = _REDUCIBLE | frozenset(map(np.dtype, ("int64", "int32", "uint32", "uint8")))
-_NUMBERS = (int, float, np.integer, np.floating)
+_REDUCIBLE_DTYPES = frozenset(map(np.dtype, ("float32", "float64", "bool")))
+_FUSED_DTYPES = _REDUCIBLE_DTYPES | frozenset(
+    map(np.dtype, ("int64", "int32", "uint32", "uint8"))
+)
+_NUMBER_TYPES = (int, float, np.integer, np.floating)
 
 # Maximum size of the result of a reduction along axes other than the last.
 _MAX_REDUCED_SIZE = 65_536
 
 
-def find_dtype(operation: Operation) -> str | None:
+def find_fused_dtype(operation: Operation) -> str | None:
     """Return the dtype in which an operation is fused, or None if it cannot be fused."""
     kind = _OPERATION_KINDS.get(operation.name)
     if kind not in ("float", "bool") or not _has_plain_args(operation):
         return None
     operands = [arg for arg in operation.args if isinstance(arg, Value)]
-    if not all(value.dtype in _FUSED_INPUTS for value in operands):
+    if not all(value.dtype in _FUSED_DTYPES for value in operands):
         return None
     if kind == "float":
         return _FLOAT_NAMES.get(operation.outputs[0].dtype)
@@ -56,7 +58,9 @@ def _has_plain_args(operation: Operation) -> bool:
         return False
     if operation.name == "where" and not _is_boolean(args[0]):
         return False
-    return not operation.options and all(isinstance(a, (Value, *_NUMBERS)) for a in args)
+    return not operation.options and all(
+        isinstance(a, (Value, *_NUMBER_TYPES)) for a in args
+    )
 
 
 def _is_boolean(arg: object) -> bool:
@@ -67,13 +71,13 @@ def _is_boolean(arg: object) -> bool:
 def find_reduction(operation: Operation) -> str | None:
     """Return the Rust name of a reduction, or None if the reduction cannot be fused."""
     name, options = operation.name, operation.options
-    if name not in _REDUCERS or not set(options) <= {"axis", "keepdims"}:
+    if name not in _RUST_REDUCERS or not set(options) <= {"axis", "keepdims"}:
         return None
     x = operation.args[0]
     if not isinstance(x, Value) or len(operation.args) > 1 or 0 in x.shape:
         return None
     can_fuse = _is_reducible(operation, x) and _is_cheap_reduction(operation)
-    return _REDUCERS[name] if can_fuse else None
+    return _RUST_REDUCERS[name] if can_fuse else None
 
 
 def _is_reducible(operation: Operation, x: Value) -> bool:
@@ -81,7 +85,7 @@ def _is_reducible(operation: Operation, x: Value) -> bool:
     if x.dtype != operation.outputs[0].dtype:
         return False
     is_boolean = operation.name in ("any", "all")
-    return x.dtype in _REDUCIBLE and (x.dtype == np.bool_) == is_boolean
+    return x.dtype in _REDUCIBLE_DTYPES and (x.dtype == np.bool_) == is_boolean
 
 
 def _is_cheap_reduction(operation: Operation) -> bool:
@@ -114,7 +118,7 @@ class FusedGroup:
     outputs: list[Value]
 
 
-def fuse(operations: list[Operation], dtype: str, stored: set[int]) -> FusedGroup:
+def fuse_group(operations: list[Operation], dtype: str, stored: set[int]) -> FusedGroup:
     """Compile a group; only values whose numbers are in `stored` are written to memory."""
     draft = _ProgramBuilder()
     values = [value for operation in operations for value in operation.outputs]
@@ -161,7 +165,7 @@ class _ProgramBuilder:
 
     def add_step(self, operation: Operation) -> None:
         """Add an elementwise operation; reductions are described with their results."""
-        if find_dtype(operation) is None:
+        if find_fused_dtype(operation) is None:
             return
         name, args = _lower_operation(operation)
         slots = [self._get_slot(arg) for arg in args]
@@ -176,7 +180,7 @@ class _ProgramBuilder:
         self, value: Value, maker: Operation
     ) -> tuple[int, str | None, list[int]]:
         """Return the slot of a result, the optional reduction, and the reduced axes."""
-        if find_dtype(maker) is not None:
+        if find_fused_dtype(maker) is not None:
             return self._slots[value.number], None, []
         slot = self._get_slot(maker.args[0])
         return slot, find_reduction(maker), list(find_reduced_axes(maker))
@@ -195,4 +199,4 @@ def _lower_operation(operation: Operation) -> tuple[str | None, tuple[object, ..
 
 def _to_float(arg: object) -> float:
     """Return a number as a float, or 0 for an unused argument, such as a dtype."""
-    return float(cast("float", arg)) if isinstance(arg, _NUMBERS) else 0.0
+    return float(cast("float", arg)) if isinstance(arg, _NUMBER_TYPES) else 0.0

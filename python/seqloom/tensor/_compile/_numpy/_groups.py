@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._compile._numpy._fuse import find_dtype, find_reduction
-from seqloom.tensor._elements import key_parts
+from seqloom.tensor._compile._numpy._fuse import find_fused_dtype, find_reduction
+from seqloom.tensor._elements import to_key_tuple
 from seqloom.tensor._graph import OVERWRITES, Value, values_in
 
 if TYPE_CHECKING:
@@ -65,15 +65,15 @@ class OperationGroup:
 class Grouping:
     """Assigns the operations of a graph, in order, to groups, and merges groups.
 
-    The number of a merged group remains valid: `_group` returns the group into which it was
-    merged (union-find). Therefore a merge does not have to update groups that depend on
-    the merged group.
+    The number of a merged group remains valid: `_lookup` returns the group into which
+    it was merged (union-find). Therefore a merge does not have to update groups that
+    depend on the merged group.
     """
 
     def __init__(
         self,
         aliases: Aliases,
-        find_dtype: Callable[[Operation], str | None] = find_dtype,
+        find_dtype: Callable[[Operation], str | None] = find_fused_dtype,
         *,
         with_reductions: bool = True,
     ) -> None:
@@ -94,7 +94,7 @@ class Grouping:
         self._positions: dict[int, int] = {}
         self._numbers = count()
 
-    def add(self, operation: Operation) -> None:
+    def add_operation(self, operation: Operation) -> None:
         """Assign an operation to an existing group or to a new group."""
         self._positions[id(operation)] = len(self._positions)
         dtype = self._find_dtype(operation)
@@ -108,19 +108,19 @@ class Grouping:
             self._append(operation, OperationGroup(next(self._numbers), [], dtype, shape))
         if dtype:
             for value in operation.inputs():
-                group = self._group(self._producers[operation.outputs[0].number])
+                group = self._lookup(self._producers[operation.outputs[0].number])
                 producer = self._find_producer(value.number) or group
                 if producer is not group and self._can_merge(producer, group):
-                    self._merge(producer, group)
+                    self._merge_groups(producer, group)
 
-    def finish(self) -> dict[int, OperationGroup]:
+    def list_groups(self) -> dict[int, OperationGroup]:
         """Return the groups by number, with their operations in graph order."""
         for group in self._groups.values():
             group.operations.sort(key=lambda operation: self._positions[id(operation)])
             self._update_dependencies(group)
         return self._groups
 
-    def _group(self, number: int) -> OperationGroup:
+    def _lookup(self, number: int) -> OperationGroup:
         """Return the group with a number, or the group that it was merged into."""
         last = number
         while last in self._merged_into:
@@ -133,13 +133,13 @@ class Grouping:
 
     def _update_dependencies(self, group: OperationGroup) -> set[int]:
         """Replace merged groups in the dependencies of a group; return all dependencies."""
-        current = {self._group(number).number for number in group.dependencies}
+        current = {self._lookup(number).number for number in group.dependencies}
         group.dependencies = current - {group.number}
         return group.dependencies
 
     def _find_producer(self, number: int) -> OperationGroup | None:
         """Return the group that computes a value, or None for an input of the graph."""
-        return self._group(self._producers[number]) if number in self._producers else None
+        return self._lookup(self._producers[number]) if number in self._producers else None
 
     def _choose_reduction_group(self, operation: Operation) -> OperationGroup:
         """Return the fused group that computes the reduction's input, or a new group."""
@@ -191,7 +191,7 @@ class Grouping:
 
     def _is_barrier(self, first: OperationGroup, last: OperationGroup) -> bool:
         """Return True if group `last` needs the complete result of group `first`."""
-        last.barriers = {self._group(number).number for number in last.barriers}
+        last.barriers = {self._lookup(number).number for number in last.barriers}
         return first.number in last.barriers
 
     def _has_indirect_path(self, first: OperationGroup, last: OperationGroup) -> bool:
@@ -211,7 +211,7 @@ class Grouping:
             seen |= dependencies
         return False
 
-    def _merge(self, one: OperationGroup, other: OperationGroup) -> None:
+    def _merge_groups(self, one: OperationGroup, other: OperationGroup) -> None:
         """Merge the second group into the first group, which keeps its number."""
         del self._groups[other.number]
         self._merged_into[other.number] = one.number
@@ -251,7 +251,7 @@ def sort_groups(groups: dict[int, OperationGroup]) -> list[OperationGroup]:
 
 def _index_view(x: Array, key: object) -> Array:
     """Index an array with integers and slices; return an array even if no axis remains."""
-    parts = key_parts(key)
+    parts = to_key_tuple(key)
     return x[parts if any(part is ... for part in parts) else (*parts, ...)]
 
 
@@ -355,7 +355,7 @@ def is_alias(operation: Operation) -> bool:
         return False
     if operation.name == "index":
         kinds = (int, slice, type(...), type(None))
-        return all(isinstance(part, kinds) for part in key_parts(rest[0]))
+        return all(isinstance(part, kinds) for part in to_key_tuple(rest[0]))
     return operation.name != "astype" or first.dtype == operation.outputs[0].dtype
 
 
@@ -366,7 +366,7 @@ def make_view(operation: Operation, x: Array) -> Array:
 
 def _has_negative_step(key: object) -> bool:
     """Return True if an index key contains a slice with a negative step."""
-    steps = (getattr(part, "step", None) for part in key_parts(key))
+    steps = (getattr(part, "step", None) for part in to_key_tuple(key))
     return any(step is not None and step < 0 for step in steps)
 
 

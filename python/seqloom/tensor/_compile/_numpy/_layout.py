@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._compile._numpy._fuse import find_dtype
+from seqloom.tensor._compile._numpy._fuse import find_fused_dtype
 from seqloom.tensor._compile._numpy._groups import (
     Aliases,
     Grouping,
@@ -39,7 +39,7 @@ class Layout:
     stored: list[list[Value]]  # Values that each group writes into arrays passed to it.
     fresh: set[int]  # Numbers of values that are allocated at each call.
     copied: set[int]  # Indices of the outputs that are copied.
-    spans: dict[int, Span]  # The offsets of values in the program's memory.
+    spans: dict[int, MemorySpan]  # The offsets of values in the program's memory.
     nbytes: int  # Size of the program's memory in bytes.
 
 
@@ -50,15 +50,15 @@ def make_layout(graph: Graph, backend: Backend) -> Layout:
     for operation in graph.operations:
         # Views need no computation.
         if operation.outputs[0].number not in aliases.views:
-            grouping.add(operation)
-    groups = sort_groups(grouping.finish())
+            grouping.add_operation(operation)
+    groups = sort_groups(grouping.list_groups())
     read = [value for group in groups for value in group.inputs()]
     needed = {aliases.origin(value) for value in (*read, *graph.outputs)}
     stored = [_list_stored(group, needed, backend) for group in groups]
     numbers = {value.number for values in stored for value in values}
     fresh, copied = _choose_outputs(graph, aliases, numbers)
-    spans = find_spans(groups, aliases, numbers - fresh, graph.outputs)
-    nbytes = set_offsets(spans)
+    spans = find_memory_spans(groups, aliases, numbers - fresh, graph.outputs)
+    nbytes = set_span_offsets(spans)
     return Layout(graph, aliases, groups, stored, fresh, copied, spans, nbytes)
 
 
@@ -70,8 +70,8 @@ def _list_stored(group: OperationGroup, needed: set[int], backend: Backend) -> l
     if group.dtype is not None:
         return [value for value in group.outputs() if value.number in needed]
     operation = group.operations[0]
-    function = find_function(backend, operation)
-    takes_out = _has_out(getattr(function, "__func__", function))
+    function = find_fastest(backend, operation)
+    takes_out = _has_out_argument(getattr(function, "__func__", function))
     return list(operation.outputs) if takes_out else []
 
 
@@ -95,11 +95,12 @@ def _choose_outputs(
     return fresh, copied
 
 
-CACHE_LINE = 64  # Alignment in bytes: vector instructions load aligned memory fastest.
+# The alignment of arrays; vector instructions load aligned memory fastest.
+CACHE_LINE_BYTES = 64
 
 
 @dataclass(slots=True)
-class Span:
+class MemorySpan:
     """The memory of one value, and the groups between which the memory is in use."""
 
     number: int
@@ -110,9 +111,9 @@ class Span:
     offset: int = 0
 
 
-def find_spans(
+def find_memory_spans(
     groups: list[OperationGroup], aliases: Aliases, internal: set[int], outputs: list[Value]
-) -> dict[int, Span]:
+) -> dict[int, MemorySpan]:
     """Return a span, still without an offset, for each internal value of a program."""
     spans = _find_lifetimes(groups, aliases, internal)
     # Outputs in the program's memory are copied after the last group has run.
@@ -127,21 +128,23 @@ def find_spans(
 
 def _find_lifetimes(
     groups: list[OperationGroup], aliases: Aliases, internal: set[int]
-) -> dict[int, Span]:
+) -> dict[int, MemorySpan]:
     """Find the group that writes each value, and the last group that reads it."""
-    spans: dict[int, Span] = {}
+    spans: dict[int, MemorySpan] = {}
     for position, group in enumerate(groups):
         for value in group.inputs():
             if (span := spans.get(aliases.root(value))) is not None:
                 span.last = position
         for value in group.outputs():
             if value.number in internal:
-                spans[value.number] = Span(value.number, value.nbytes, position, position)
+                spans[value.number] = MemorySpan(
+                    value.number, value.nbytes, position, position
+                )
     return spans
 
 
 def _reuse_in_place(
-    group: OperationGroup, position: int, aliases: Aliases, spans: dict[int, Span]
+    group: OperationGroup, position: int, aliases: Aliases, spans: dict[int, MemorySpan]
 ) -> None:
     """Let the results of a fused group overwrite operands that no later group reads."""
     reads = list(group.inputs())
@@ -163,7 +166,7 @@ def _reuse_in_place(
     reductions = {
         operation.outputs[0].number
         for operation in group.operations
-        if find_dtype(operation) is None
+        if find_fused_dtype(operation) is None
     }
     for value in group.outputs():
         span = spans.get(value.number)
@@ -175,12 +178,12 @@ def _reuse_in_place(
             free.remove(same[0])
 
 
-def set_offsets(spans: dict[int, Span]) -> int:
+def set_span_offsets(spans: dict[int, MemorySpan]) -> int:
     """Set the offset of each span; return the total number of bytes."""
     # Spans that are in use at the same time do not overlap. The largest spans are
     # placed first, each at the lowest free offset. If a span reuses the memory of
     # another span, both have the same offset.
-    chains: dict[int, list[Span]] = {}
+    chains: dict[int, list[MemorySpan]] = {}
     for span in spans.values():
         start = span
         while start.over is not None:
@@ -190,7 +193,7 @@ def set_offsets(spans: dict[int, Span]) -> int:
     placed = np.empty((4, 0), np.int64)
     for chain in sorted(chains.values(), key=lambda chain: -chain[0].nbytes):
         first, last = min(s.first for s in chain), max(s.last for s in chain)
-        size = -(-chain[0].nbytes // CACHE_LINE) * CACHE_LINE
+        size = -(-chain[0].nbytes // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
         offset = _find_gap(placed[2:, (placed[0] <= last) & (first <= placed[1])], size)
         column = int(np.searchsorted(placed[2], offset))
         placed = np.insert(placed, column, [first, last, offset, offset + size], axis=1)
@@ -212,7 +215,7 @@ def _find_gap(used: NDArray[np.int64], size: int) -> int:
 _HALF_BYTES = 2
 
 
-def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
+def find_fastest(backend: Backend, operation: Operation) -> Callable[..., Any]:
     """Return the fastest function for an operation, from NumPy or the backend.
 
     The dtypes of the values are known, so type checks are skipped where possible.
@@ -222,7 +225,7 @@ def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
     function: Any = getattr(backend, operation.name)
     values = (*operation.inputs(), *operation.outputs)
     has_half = any(v.dtype.itemsize == _HALF_BYTES and v.dtype.kind in "fV" for v in values)
-    if has_half or (hasattr(function, "ufunc") and _mixes_kinds(operation)):
+    if has_half or (hasattr(function, "ufunc") and _mixes_dtype_kinds(operation)):
         return function
     plain = getattr(function, "array_variant", getattr(function, "__wrapped__", function))
     plain = getattr(plain, "ufunc", plain)
@@ -232,7 +235,7 @@ def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
     return plain if owner is None else MethodType(plain, owner)
 
 
-def _mixes_kinds(operation: Operation) -> bool:
+def _mixes_dtype_kinds(operation: Operation) -> bool:
     """Return True for integers mixed with floats: ufuncs would return a wider dtype."""
     are_integers = [v.dtype.kind in "biu" for v in operation.inputs()]
     has_floats = any(v.dtype.kind not in "biu" for v in operation.outputs)
@@ -246,7 +249,7 @@ def _copy_reshaped(x: NDArray[Any], shape: tuple[int, ...], *, out: NDArray[Any]
 
 
 @cache  # cached, because `inspect.signature` is slow
-def _has_out(function: Callable[..., Any]) -> bool:
+def _has_out_argument(function: Callable[..., Any]) -> bool:
     """Return True if a function has an argument `out`."""
     if isinstance(function, np.ufunc):
         return True

@@ -10,8 +10,8 @@ import numpy as np
 
 from seqloom.tensor._compile._numpy._fuse import find_reduced_axes, find_reduction
 from seqloom.tensor._compile._numpy._groups import make_view
-from seqloom.tensor._compile._numpy._layout import CACHE_LINE, make_layout
-from seqloom.tensor._compile._numpy._writer import Writer
+from seqloom.tensor._compile._numpy._layout import CACHE_LINE_BYTES, make_layout
+from seqloom.tensor._compile._numpy._writer import ProgramWriter
 from seqloom.tensor._families._numpy_arrays import cache_sizes
 from seqloom.tensor._graph import Graph, Operation, Value
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
-_PROGRAMS: WeakSet[NumPyProgram] = WeakSet()
-cache_sizes.append(lambda: sum(program.held for program in list(_PROGRAMS)))
+_LIVE_PROGRAMS: WeakSet[NumPyProgram] = WeakSet()
+cache_sizes.append(lambda: sum(program.held for program in list(_LIVE_PROGRAMS)))
 
 
 class NumPyProgram:
@@ -43,17 +43,17 @@ class NumPyProgram:
         graph = split_operations(graph)
         self._layout = make_layout(graph, backend)
 
-        def make_inner(body: Graph) -> NumPyProgram:
+        def make_loop_program(body: Graph) -> NumPyProgram:
             return NumPyProgram(body, backend, poison=poison)
 
-        writer = Writer(self._layout, backend, make_inner, poison=poison)
+        writer = ProgramWriter(self._layout, backend, make_loop_program, poison=poison)
         self._scope = writer.source.scope
         self._views = writer.source.views
         self.text = "\n".join(writer.source.lines)
         self.nbytes = self._layout.nbytes  # Memory in bytes that one call needs.
         self._code = compile(self.text, "<program>", "exec")
         self.held = 0  # Memory in bytes that is allocated for all calls.
-        _PROGRAMS.add(self)
+        _LIVE_PROGRAMS.add(self)
         self._scalars = [at for at, value in enumerate(graph.inputs) if not value.shape]
         self._idle: list[Callable[..., list[Array]]] = []
 
@@ -84,9 +84,9 @@ class NumPyProgram:
         scope = dict(self._scope)
         constants = self._layout.graph.constants.items()
         scope.update((f"v{number}", np.asarray(array)) for number, array in constants)
-        memory = np.empty(self.nbytes + CACHE_LINE, np.uint8)
+        memory = np.empty(self.nbytes + CACHE_LINE_BYTES, np.uint8)
         self.held += memory.nbytes
-        memory = memory[-memory.ctypes.data % CACHE_LINE :]
+        memory = memory[-memory.ctypes.data % CACHE_LINE_BYTES :]
         for number, span in self._layout.spans.items():
             value = self._layout.aliases.values[number]
             # Empty arrays get separate memory, because kernels compare addresses.
@@ -102,9 +102,9 @@ class NumPyProgram:
 
 
 # Indices of the arguments: parameters, gradients, first and second moments.
-_ADAMW_ARGUMENTS = 4
+_ADAMW_ARRAY_LISTS = 4
 # Number of elements; larger parameters are updated by separate operations.
-_MIN_SINGLE_UPDATE = 65_536
+_MIN_UPDATE_SIZE = 65_536
 
 
 def split_operations(graph: Graph) -> Graph:
@@ -129,7 +129,7 @@ def _split_update(operation: Operation) -> Iterator[Operation]:
         yield operation
         return
     params: list[Value] = operation.args[0]
-    is_large = [prod(value.shape) >= _MIN_SINGLE_UPDATE for value in params]
+    is_large = [prod(value.shape) >= _MIN_UPDATE_SIZE for value in params]
     large = [[index] for index, is_one in enumerate(is_large) if is_one]
     small = [index for index, is_one in enumerate(is_large) if not is_one]
     for indices in (*large, small):
@@ -140,12 +140,12 @@ def _split_update(operation: Operation) -> Iterator[Operation]:
 def _make_partial_update(operation: Operation, indices: list[int]) -> Operation:
     """Return the update of the parameters with the given indices."""
     args, total = operation.args, len(operation.args[0])
-    lists = [[values[index] for index in indices] for values in args[:_ADAMW_ARGUMENTS]]
+    lists = [[values[index] for index in indices] for values in args[:_ADAMW_ARRAY_LISTS]]
     decays = [operation.options["decays"][index] for index in indices]
     starts = range(0, len(operation.outputs), total)
     outputs = tuple(operation.outputs[start + at] for start in starts for at in indices)
     options = {**operation.options, "decays": decays}
-    args = (*lists, *args[_ADAMW_ARGUMENTS:])
+    args = (*lists, *args[_ADAMW_ARRAY_LISTS:])
     return Operation("adamw", args, options, outputs, operation.where)
 
 

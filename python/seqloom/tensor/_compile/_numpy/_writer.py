@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom.tensor._compile._numpy._fuse import fuse
+from seqloom.tensor._compile._numpy._fuse import fuse_group
 from seqloom.tensor._compile._numpy._groups import is_alias, make_view
-from seqloom.tensor._compile._numpy._layout import find_function
+from seqloom.tensor._compile._numpy._layout import find_fastest
 from seqloom.tensor._graph import LIST_RESULTS, Value, flatten
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _MIN_FUSED_ELEMENTS = 16_384
 _ALIASING_OPERATIONS = frozenset({"flip", "sort", "astype", "matrix_transpose"})
 
 
-class Writer:
+class ProgramWriter:
     """Writes the source code of a function `run`, which runs a layout."""
 
     def __init__(
@@ -48,7 +48,9 @@ class Writer:
         inputs = {value.number for value in graph.inputs}
         fixed = {*graph.constants, *layout.spans}
         self.source = SourceText(layout.aliases, inputs, fixed)
-        self.source.scope.update(threads=backend.threads, own=_copy, copied=_copy)
+        self.source.scope.update(
+            threads=backend.threads, own=_copy_contiguous, copied=_copy_contiguous
+        )
         self._poison = poison
         graph, source = self._layout.graph, self.source
         parameters = ", ".join(f"v{value.number}" for value in graph.inputs)
@@ -75,15 +77,17 @@ class Writer:
     def _write_group(self, group: OperationGroup, stored: list[Value]) -> None:
         """Write the line that runs a group, after the lines that create its arguments."""
         operation = group.operations[0]
-        function = find_function(self._backend, operation)
+        function = find_fastest(self._backend, operation)
         is_small = len(group.operations) == 1 and prod(group.shape) < _MIN_FUSED_ELEMENTS
         is_small_ufunc = is_small and isinstance(function, np.ufunc)
         if group.dtype is not None and not is_small_ufunc:
-            fused = fuse(group.operations, group.dtype, {value.number for value in stored})
+            fused = fuse_group(
+                group.operations, group.dtype, {value.number for value in stored}
+            )
             inputs = "".join(f"{self.source.name(value)}, " for value in fused.inputs)
             outputs = "".join(f"{self._name_result(value)}, " for value in fused.outputs)
             names = "+".join(operation.name for operation in group.operations)
-            run = self.source.bind("fused", fused.program.run)
+            run = self.source.store("fused", fused.program.run)
             self.source.write(f"{run}(({inputs}), ({outputs}), threads)  # {names}")
         elif operation.name == "scan":
             self._write_loop(operation)
@@ -93,7 +97,7 @@ class Writer:
     def _write_call(self, operation: Operation, stored: list[Value]) -> None:
         """Write the call of a backend function, with `out=` if the function accepts it."""
         source = self.source
-        function = source.bind(operation.name, find_function(self._backend, operation))
+        function = source.store(operation.name, find_fastest(self._backend, operation))
         if stored:
             names = [self._name_result(value) for value in stored]
             out = names[0] if len(names) == 1 else f"({', '.join(names)})"
@@ -116,8 +120,8 @@ class Writer:
         body, options = operation.options["body"], operation.options
         body.constants.update(self._layout.graph.constants)
         length, reverse = options["length"], options["reverse"]
-        name = self.source.bind("loop", ScanLoop(self._make_inner(body), length, reverse))
-        args = ", ".join(self.source.argument(arg) for arg in operation.args)
+        name = self.source.store("loop", ScanLoop(self._make_inner(body), length, reverse))
+        args = ", ".join(self.source.render(arg) for arg in operation.args)
         self._write_assignment(operation, f"{name}({args})")
 
     def _name_result(self, value: Value) -> str:
@@ -162,7 +166,7 @@ class ScanLoop:
         return [*carry, *stacks]
 
 
-def _copy(array: Array) -> Array:
+def _copy_contiguous(array: Array) -> Array:
     """Return a contiguous copy."""
     return np.copy(array, order="C")
 
@@ -219,21 +223,21 @@ class SourceText:
         self.scope[name] = partial(make_view, operation)
         return f"{name}({source})"
 
-    def argument(self, arg: object) -> str:
+    def render(self, arg: object) -> str:
         """Return the source code of an argument."""
         if isinstance(arg, Value):
             return self.name(arg)
         if type(arg) in (list, tuple):
-            parts = [f"{self.argument(part)}, " for part in cast("list[object]", arg)]
+            parts = [f"{self.render(part)}, " for part in cast("list[object]", arg)]
             inside = "".join(parts)
             return f"[{inside}]" if type(arg) is list else f"({inside})"
         if arg is None or type(arg) in (int, bool, str, float):
             # Python has no literals for NaN and infinity.
             is_special = type(arg) is float and not isfinite(arg)
             return f'float("{arg!r}")' if is_special else repr(arg)
-        return self.bind("plain", arg)
+        return self.store("plain", arg)
 
-    def bind(self, kind: str, thing: object) -> str:
+    def store(self, kind: str, thing: object) -> str:
         """Store an object among the names that `run` can use, and return its name."""
         name = self._names.setdefault(id(thing), f"{kind}_{len(self.scope)}")
         # Keep the object alive, so that its id remains unique.
@@ -242,6 +246,6 @@ class SourceText:
 
     def call(self, function: str, operation: Operation, *more: str) -> str:
         """Return the source code of a call with an operation's arguments."""
-        args = [self.argument(arg) for arg in operation.args]
-        args += [f"{key}={self.argument(arg)}" for key, arg in operation.options.items()]
+        args = [self.render(arg) for arg in operation.args]
+        args += [f"{key}={self.render(arg)}" for key, arg in operation.options.items()]
         return f"{function}({', '.join([*args, *more])})"

@@ -20,7 +20,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.errors import ArgumentError, OutOfRangeError
 from seqloom.tensor._backend import backend
-from seqloom.tensor._elements import key_parts
+from seqloom.tensor._elements import to_key_tuple
 from seqloom.tensor._families._scattering import require_source_covers
 from seqloom.tensor._graph import Value, map_values, values_in
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def index(x: Array, key: Any) -> Array:
     """Return ``x[key]``, with NumPy's basic and integer-array indexing."""
     check_indices("index", x, key)
-    is_traced = any(isinstance(part, Tracer) for part in key_parts(key))
+    is_traced = any(isinstance(part, Tracer) for part in to_key_tuple(key))
     return x.at[key].get(mode="fill") if is_traced else x[key]
 
 
@@ -208,7 +208,7 @@ def _indices_along_axis(args: tuple[Any, ...], options: dict[str, Any]) -> Index
 
 def _indices_in_key(key: Any, shape: tuple[int, ...]) -> IndexTuples:
     """Yield the integer arrays in a key, each with the length of its axis."""
-    parts = key_parts(key)
+    parts = to_key_tuple(key)
     if not any(hasattr(part, "shape") for part in parts):
         return
     axis, taken = 0, sum(map(_count_axes, parts))

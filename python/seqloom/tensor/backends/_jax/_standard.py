@@ -15,8 +15,8 @@ from seqloom.errors import BackendError, DTypeError
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._elements import (
     is_out_of_range,
-    require_in_range,
-    require_range_fits,
+    require_in_dtype,
+    require_range_in_dtype,
     require_representable,
     to_native,
 )
@@ -119,7 +119,7 @@ def arange(
     floats = any(isinstance(bound, float) for bound in (start, stop, step))
     kind = None if dtype is None and not floats else _dtype(b, dtype)
     bounds = (0, start) if stop is None else (start, stop)
-    require_range_fits(*bounds, step, jnp.asarray(0).dtype if kind is None else kind)
+    require_range_in_dtype(*bounds, step, jnp.asarray(0).dtype if kind is None else kind)
     return jnp.arange(start, stop, step, kind, device=b.jax_device)
 
 
@@ -289,8 +289,8 @@ def _fits_in(array: Any, dtype: str) -> bool:
 
 def _require_fit(x: Any, y: Any) -> None:
     """Raise if a Python integer is out of range for the dtype of the other operand."""
-    require_in_range(x, getattr(y, "dtype", None))
-    require_in_range(y, getattr(x, "dtype", None))
+    require_in_dtype(x, getattr(y, "dtype", None))
+    require_in_dtype(y, getattr(x, "dtype", None))
 
 
 def _with_range_check(function: Callable[..., Array]) -> Callable[..., Array]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from seqloom.errors import DTypeError
 from seqloom.tensor._elements import (
     NATIVE_DTYPES,
-    require_range_fits,
+    require_range_in_dtype,
     require_representable,
     to_native,
 )
@@ -135,7 +135,7 @@ def arange(
         start, stop = 0, start
     floats = any(isinstance(bound, float) for bound in (start, stop, step))
     kind = torch.int64 if dtype is None and not floats else _dtype(b, dtype)
-    require_range_fits(start, stop, step, to_numpy_type(kind))
+    require_range_in_dtype(start, stop, step, to_numpy_type(kind))
     if (stop - start) * step < 0:  # for an empty range, torch.arange raises an error
         return torch.empty(0, dtype=kind, device=b.device)
     if kind.is_complex:  # torch.arange does not support this dtype

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from seqloom.errors import DTypeError
 from seqloom.tensor._backend import Backend
-from seqloom.tensor._elements import is_out_of_range, require_in_range
+from seqloom.tensor._elements import is_out_of_range, require_in_dtype
 from seqloom.tensor._families._products import require_bias
 from seqloom.tensor.backends._torch._creation import to_numpy_type, to_torch
 
@@ -202,7 +202,7 @@ def to_array_like(x: Tensor, value: Operand) -> Tensor:
     if not isinstance(value, (int, float)):
         return torch.as_tensor(value, device=x.device)
     if _needs_range_check(value):
-        require_in_range(value, to_numpy_type(x.dtype))
+        require_in_dtype(value, to_numpy_type(x.dtype))
     strong = isinstance(value, float) and not x.dtype.is_floating_point
     dtype = torch.get_default_dtype() if strong else x.dtype
     return torch.full((), value, dtype=dtype, device=x.device)
@@ -228,7 +228,7 @@ def binary(function: Callable[..., _T]) -> Callable[..., _T]:
     def call(x: Operand, y: Operand) -> _T:
         if isinstance(x, Tensor) and isinstance(y, (int, float)):
             if _needs_range_check(y):
-                require_in_range(y, to_numpy_type(x.dtype))
+                require_in_dtype(y, to_numpy_type(x.dtype))
             return function(x, y)
         return function(*operands(x, y))
 

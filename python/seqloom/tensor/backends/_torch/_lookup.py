@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from seqloom.tensor._elements import key_parts
+from seqloom.tensor._elements import to_key_tuple
 from seqloom.tensor._families._scattering import require_source_covers
 from seqloom.tensor.backends._torch._elementwise import to_array_like
 
@@ -150,7 +150,7 @@ def _index_put_key(key: tuple[Any, ...]) -> list[Tensor | None] | None:
 
 def _forward_key(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Return a key without negative steps, which torch lacks, and the axes to flip."""
-    parts = _numbers_to_arrays([_to_index(part) for part in key_parts(key)])
+    parts = _numbers_to_arrays([_to_index(part) for part in to_key_tuple(key)])
     back = [_is_backward(part) for part in parts]
     if not any(back):
         return tuple(parts), ()

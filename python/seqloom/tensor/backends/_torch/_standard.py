@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from seqloom.errors import OutOfRangeError, ShapeError
-from seqloom.tensor._elements import require_in_range
+from seqloom.tensor._elements import require_in_dtype
 from seqloom.tensor._families import _joining, _windows
 from seqloom.tensor._families._products import require_equal_lengths
 from seqloom.tensor.backends._torch._creation import to_numpy_type, to_torch
@@ -122,7 +122,7 @@ def pad(
     b: Backend, x: Tensor, widths: Sequence[tuple[int, int]], *, value: float = 0
 ) -> Tensor:
     """Return `x` padded with `value` on each axis; a negative width crops instead."""
-    require_in_range(value, to_numpy_type(x.dtype))
+    require_in_dtype(value, to_numpy_type(x.dtype))
     if type(value) is int and abs(value) > _MAX_PADDING_VALUE:
         return _joining.pad(b, x, widths, value=value)
     further = ((0, 0),) * (x.ndim - len(widths))
