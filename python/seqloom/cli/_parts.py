@@ -41,8 +41,8 @@ class PartOptions:
             id. --valid-share and --folds never divide a group between two sets.
         group_column: The column of groups, by default group. Without --groups, the column
             is read from the tables of --labels, FILES or --intervals. Special names are
-            file (a group for each file), sequence (a group of equal sequences) and fid
-            (families of a .bed).
+            file (a group for each file), sequence (a group of equal sequences), similar
+            (sequences that share half of their k-mers) and fid (families of a .bed).
         test: Files of the test set, which is scored once after training. With
             --intervals, give files of intervals.
         test_chromosomes: Use all intervals on these chromosomes as the test set.

@@ -14,6 +14,7 @@ from seqloom._text import join_first_names
 from seqloom.data._dataset import Dataset
 from seqloom.data._frame import format_id, values_by_id
 from seqloom.data._position import permutation
+from seqloom.data._similarity import find_similar
 from seqloom.data._source import fetch_letters, iterate_letters
 from seqloom.data.label._labels import is_missing
 from seqloom.errors import ArgumentError
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 # Larger datasets are not checked for duplicates, which would take minutes and memory.
 _MAX_HASHED_RECORDS = 1 << 20
 _MAX_HASHED_RESIDUES = 1 << 30
+# The search for similar records takes about a second per 4 million residues.
+_MAX_COMPARED_RESIDUES = 1 << 24
 _MAX_SHOWN_SHARES = 5
 
 
@@ -95,6 +98,19 @@ def hash_sequences(examples: Any) -> NDArray[np.uint64] | None:
     return np.frombuffer(b"".join(digests), np.uint64)
 
 
+def find_similar_records(examples: Any, train: Any) -> tuple[NDArray[np.bool_], int] | None:
+    """Return which sequences share half of their k-mers with training sequences, and k."""
+    if not (has_letters(examples) and has_letters(train)):
+        return None
+    if examples.lengths.sum() + train.lengths.sum() > _MAX_COMPARED_RESIDUES:
+        return None
+    pair = [
+        [it.upper() for it in read_sequences(part, np.arange(len(part))) or ()]
+        for part in (examples, train)
+    ]
+    return find_similar(*pair)
+
+
 def split(
     dataset: Dataset,
     shares: Sequence[float] | NDArray[Any],
@@ -106,7 +122,8 @@ def split(
     """Split a dataset at random into subsets that share no records.
 
     Records with equal sequences may fall into different subsets; ``groups="sequence"``
-    keeps equal sequences together.
+    keeps equal sequences together, and ``groups="similar"`` also keeps similar sequences
+    together.
 
     The fractions of the dataset are rounded to whole records by the largest remainder
     method. Each subset keeps the order of the dataset. The split depends only on the seed.
@@ -122,7 +139,10 @@ def split(
         groups: The group of each record, such as its family or donor: an array, a list, or
             a dict or pandas series by id. The name of a column, such as ``"file"`` or the
             ``"chrom"`` of intervals, is accepted too. With ``"sequence"``, equal sequences
-            form a group. All records of a group are in the same subset, so subset sizes
+            form a group. With ``"similar"``, a sequence is in the group of each longer
+            sequence with at least half of its k-mers, on either strand of DNA or RNA. The
+            length k is chosen from the number of residues, so that unrelated sequences
+            share few k-mers. All records of a group are in the same subset, so subset sizes
             only approximate the fractions. A record without a group raises an error.
         seed: Seed of the random split.
 
@@ -175,7 +195,8 @@ def folds(
             each class.
         groups: The group of each record, a dict or a pandas series from id to group, or the
             name of a column, such as ``"file"``. With ``"sequence"``, equal sequences form
-            a group. All records of a group are in the same fold.
+            a group, and with ``"similar"`` similar sequences, as in `split`. All records of
+            a group are in the same fold.
         seed: Seed of the random split.
 
     Returns:

@@ -10,6 +10,7 @@ import numpy as np
 
 from seqloom._ragged import Ragged
 from seqloom.data._encoder import Extents, encoded_extents
+from seqloom.data._similarity import group_similar
 from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -187,12 +188,13 @@ class Source(ABC):
         """Return one value per row, to split a dataset by groups."""
         del labels
         columns = read_columns(self, rows, 0)
-        if self.has_letters and name == "sequence":
+        if self.has_letters and name in {"sequence", "similar"}:
             # Upper case puts sequences that differ only in soft-masking into the same
             # group.
-            sequences, _ = fetch_letters(self, rows)
-            return [letters.upper() for letters in sequences.to_list()]
-        known = ("sequence",) if self.has_letters else ()
+            letters, _ = fetch_letters(self, rows)
+            sequences = [it.upper() for it in letters.to_list()]
+            return sequences if name == "sequence" else group_similar(sequences)
+        known = ("sequence", "similar") if self.has_letters else ()
         return select_group_column(name, columns, *known)
 
     def locate(

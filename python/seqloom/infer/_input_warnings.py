@@ -121,11 +121,20 @@ def describe_duplicates(
     *,
     known: NDArray[np.bool_] | None,
     what: str = "records",
+    similar: tuple[NDArray[np.bool_], int] | None = None,
 ) -> str:
     """Describe duplicates of training sequences, and the metric without the duplicates."""
-    if known is None or not known.any():
+    if known is None or not (known.any() or similar is not None):
         return ""
     text = f"{known.sum():,} of {known.size:,} {what} duplicate training sequences"
+    if similar is not None:
+        mask, k = similar
+        count, known = int((mask & ~known).sum()), known | mask
+        text += (
+            f", and {count:,} more share at least half of their {k}-mers with training "
+            'sequences (groups="similar" and --group-column similar keep similar records '
+            "in one set)"
+        )
     if known.all():
         return f"{text}: use records that are not in the training set"
     name, value = next(iter(measure_scores(task, labels, scores).items()))

@@ -231,7 +231,7 @@ def for_counts() -> dict[str, Any]:
 
 def for_windows(length: int, train: Examples, *, inputs: str) -> dict[str, Any]:
     """Return the network settings for sequences of equal length."""
-    if inputs != "numbers" and _are_variants(train):
+    if inputs != "numbers" and are_variants(train):
         return {"length": length, "widths": (), "aligned": _ALIGNED_FEATURES}
     # Strong dropout helps classification, but makes regression less accurate.
     dropout = {} if train.task == "regress" else {"dropout": 0.5}
@@ -239,10 +239,10 @@ def for_windows(length: int, train: Examples, *, inputs: str) -> dict[str, Any]:
     return {"length": length, "kernel_size": (3, 5, 5), "pools": pools, **dropout}
 
 
-def _are_variants(train: Examples) -> bool:
+def are_variants(train: Examples) -> bool:
     """Return whether most residues agree between records, as in a mutational scan."""
     count = min(_MAX_INSPECTED_RECORDS, len(train))
-    if count < _MIN_RECORDS:
+    if count < _MIN_RECORDS or np.ptp(count_positions(train)):
         return False
     indices = np.linspace(0, len(train) - 1, count).astype(np.int64)
     rows = to_float32(train.batch(indices)["inputs"])

@@ -141,9 +141,10 @@ class SequenceLinearConfig(Config):
 class SequenceLinear(Module):
     """Linear model of one-hot residues or of k-mer frequencies, initialised to zero.
 
-    With k-mers, the features are the frequency of each k-mer, multiplied by the number of
-    different k-mers, and the logarithm of the number of residues plus 1. A k-mer with an
-    ambiguous residue counts as a fraction of each k-mer that it can mean.
+    With k-mers, the features are the frequencies of all k-mers and the logarithm of the
+    number of residues plus 1. Each frequency is multiplied by the number of different
+    k-mers. A k-mer with an ambiguous residue counts as a fraction of each k-mer that it
+    can mean.
 
     Args:
         config: Settings of the network.

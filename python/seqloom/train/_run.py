@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqloom._arguments import as_path
 from seqloom._files import write_atomic
 from seqloom._warning import warn_user
+from seqloom.data._parts import find_similar_records
 from seqloom.errors import NoSkillWarning, SeenRecordsWarning
 from seqloom.infer._input_warnings import describe_duplicates
 from seqloom.models import Trained
 from seqloom.models._ensemble import describe_network
+from seqloom.models._examples import are_variants
 from seqloom.models._folder import RESULTS, WEIGHTS, write_history
 from seqloom.models._trained import write_config
 from seqloom.nn import Module
@@ -46,6 +49,8 @@ from seqloom.train._selection import Candidate, select_model
 # The maximum number of class names in a description.
 _MAX_CLASSES = 6
 _RESULTS_VERSION = 2
+# A smaller fraction of similar records hardly changes a metric.
+_MIN_SIMILAR_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +187,7 @@ def finish_run(
     }
     evaluated = {name: part for name, part in parts.items() if part is not None}
     baselines = compare_baselines(job, models if is_compared else (), evaluated)
-    warnings = _list_warnings(job.trained, evaluated, baselines)
+    warnings = _list_warnings(job, evaluated, baselines)
     report = make_report(
         job,
         state,
@@ -217,23 +222,43 @@ def finish_run(
 
 
 def _list_warnings(
-    trained: Trained, evaluated: dict[str, Part], baselines: tuple[Baseline, ...]
+    job: FitJob, evaluated: dict[str, Part], baselines: tuple[Baseline, ...]
 ) -> list[tuple[str, type[Warning]]]:
     """Return warnings about duplicates of training sequences, and about poor metrics."""
-    task = trained.task
+    task, sets = job.trained.task, dict(job.parts.list_named())
     seen, poor = list[tuple[str, type[Warning]]](), list[tuple[str, type[Warning]]]()
     for name, part in reversed(evaluated.items()):
         labels, scores, known = part.labels, part.scores, part.known
-        what = f"{name} records"
-        if text := describe_duplicates(task, labels, scores, known=known, what=what):
+        text = describe_duplicates(
+            task,
+            labels,
+            scores,
+            known=known,
+            what=f"{name} records",
+            similar=_find_similar(sets["training"], sets[name], known),
+        )
+        if text:
             seen.append((text, SeenRecordsWarning))
         if text := poor_model_warning(task, name, part):
             poor.append((text, NoSkillWarning))
-    ranking = Ranking.of(trained.model, baselines, evaluated)
+    ranking = Ranking.of(job.trained.model, baselines, evaluated)
     if ranking is not None and ranking.against_best.is_worse and not poor:
         text = f"{ranking.sentence}; try other settings, or use more records"
         poor.append((text, NoSkillWarning))
     return [*seen, *poor]
+
+
+def _find_similar(
+    train: Any, part: Any, known: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.bool_], int] | None:
+    """Return which records are similar to training sequences, if these are not few."""
+    # Variants of one sequence are similar in each split.
+    if known is None or are_variants(train):
+        return None
+    found = find_similar_records(part, train)
+    if found is None or (found[0] & ~known).sum() < _MIN_SIMILAR_SHARE * known.size:
+        return None
+    return found
 
 
 def _write_evaluation(folder: Path, run: Run) -> None:

@@ -1,0 +1,146 @@
+"""Find similar sequences: sequences that share at least half of their k-mers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+# Two sequences are similar if the shorter one shares this fraction of its k-mers.
+_MIN_SHARED = 0.5
+# There are this many times more possible k-mers than residues, so that few k-mers of
+# unrelated sequences are equal.
+_KMERS_PER_RESIDUE = 100
+_MAX_K = 31
+# Of more k-mers, only those with the smallest hashes are compared (FracMinHash, Irber et
+# al. 2022).
+_MAX_COMPARED_KMERS = 1 << 22
+_BLOCK_POSITIONS = 1 << 16
+# Sequences with this fraction of bases are DNA or RNA.
+_MIN_BASE_FRACTION = 0.95
+_BASES, _COMPLEMENTS = b"ACGTU", b"TGCAA"
+_MASKED_AMINO_ACIDS = b"X*-.?"
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True)
+class KmerHashing:
+    """Which k-mers of sequences are compared, and their hashes."""
+
+    k: int
+    is_nucleic: bool
+    max_hash: np.uint64
+
+    @classmethod
+    def choose(cls, sequences: Sequence[bytes]) -> KmerHashing:
+        """Choose k and the fraction of compared k-mers from the number of residues."""
+        counts = Counter(b"".join(sequences[:1000]))
+        total = max(1, counts.total())
+        bases = sum(counts[letter] for letter in _BASES + b"N")
+        is_nucleic = bases >= _MIN_BASE_FRACTION * total
+        residues = sum(map(len, sequences))
+        size, k = 4 if is_nucleic else 20, 1
+        while size**k < _KMERS_PER_RESIDUE * residues and k < _MAX_K:
+            k += 1
+        scale = -(-residues // _MAX_COMPARED_KMERS)
+        return cls(k, is_nucleic, np.uint64((2**64 - 1) // max(1, scale)))
+
+    def hash(
+        self, sequences: Sequence[bytes]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Return the hashes of the compared k-mers, and the sequence of each k-mer."""
+        letters = np.frombuffer(b"".join(sequences), np.uint8)
+        lengths = np.array([len(it) for it in sequences], np.int64)
+        row_of = np.repeat(np.arange(lengths.size), lengths)
+        found, rows = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+        count = letters.size - self.k + 1
+        for start in range(0, count, _BLOCK_POSITIONS):
+            stop = min(start + _BLOCK_POSITIONS, count)
+            hashes, is_valid = self._hash_block(letters[start : stop + self.k - 1])
+            first = row_of[start:stop]
+            is_inside = first == row_of[start + self.k - 1 : stop + self.k - 1]
+            chosen = is_valid & is_inside & (hashes <= self.max_hash)
+            found.append(hashes[chosen])
+            rows.append(first[chosen])
+        return np.concatenate(found), np.concatenate(rows)
+
+    def _hash_block(
+        self, letters: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """Hash the k-mer at each position; also return which k-mers are unambiguous."""
+        count = letters.size - self.k + 1
+        codes, complements, is_known = _code_tables(is_nucleic=self.is_nucleic)
+        hashes, is_valid = np.zeros(count, np.uint64), np.ones(count, np.bool_)
+        for offset in range(self.k):
+            part = letters[offset : offset + count]
+            hashes = hashes * _MULTIPLIER + codes[part]
+            is_valid &= is_known[part]
+        if self.is_nucleic:
+            # The k-mers of both strands have the same hash.
+            reverse = np.zeros(count, np.uint64)
+            for offset in reversed(range(self.k)):
+                reverse = reverse * _MULTIPLIER + complements[letters[offset:][:count]]
+            hashes = np.minimum(hashes, reverse)
+        hashes ^= hashes >> np.uint64(32)
+        hashes *= _MULTIPLIER
+        hashes ^= hashes >> np.uint64(29)
+        return hashes, is_valid
+
+
+def _code_tables(
+    *, is_nucleic: bool
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.bool_]]:
+    """Return a random number for each character, and for its complement."""
+    draw = np.random.default_rng(0)
+    codes = draw.integers(0, 2**64, 256, np.uint64, endpoint=False)
+    codes[ord("U")] = codes[ord("T")]
+    complements = codes.copy()
+    complements[list(_BASES)] = codes[list(_COMPLEMENTS)]
+    is_known = np.full(256, fill_value=not is_nucleic)
+    is_known[list(_BASES if is_nucleic else _MASKED_AMINO_ACIDS)] = is_nucleic
+    return codes, complements, is_known
+
+
+def find_similar(
+    sequences: Sequence[bytes], known: Sequence[bytes]
+) -> tuple[NDArray[np.bool_], int]:
+    """Return a mask of sequences that share half of their k-mers with others, and k."""
+    hashing = KmerHashing.choose(known)
+    (hashes, rows), size = hashing.hash(sequences), len(sequences)
+    shared = np.bincount(rows, np.isin(hashes, hashing.hash(known)[0]), minlength=size)
+    needed = np.maximum(_MIN_SHARED * np.bincount(rows, minlength=size), 1)
+    return shared >= needed, hashing.k
+
+
+def group_similar(sequences: Sequence[bytes]) -> list[int]:
+    """Return a group number of each sequence: similar sequences are in one group."""
+    # A sequence joins all groups in which at least half of its k-mers occur (single
+    # linkage). Long sequences come first, so that parts of them join their groups.
+    parents = list(range(len(sequences)))
+
+    def find_root(row: int) -> int:
+        while parents[row] != row:
+            parents[row] = parents[parents[row]]
+            row = parents[row]
+        return row
+
+    hashes, rows = KmerHashing.choose(sequences).hash(sequences)
+    starts = np.searchsorted(rows, np.arange(len(sequences) + 1))
+    first_rows, owners = dict[bytes, int](), dict[int, int]()
+    for row in sorted(range(len(sequences)), key=lambda it: -len(sequences[it])):
+        kmers = set[int](hashes[starts[row] : starts[row + 1]].tolist())
+        counts = Counter(find_root(owners[it]) for it in kmers if it in owners)
+        for other, count in counts.items():
+            if count >= _MIN_SHARED * len(kmers):
+                parents[find_root(row)] = find_root(other)
+        # Sequences that are shorter than k have no k-mers, but may be equal.
+        parents[find_root(row)] = find_root(first_rows.setdefault(sequences[row], row))
+        owners.update(dict.fromkeys(kmers, row))
+    return [find_root(row) for row in range(len(sequences))]

@@ -1,0 +1,172 @@
+"""Similar sequences, which share at least half of their k-mers."""
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.data._similarity import KmerHashing, find_similar, group_similar
+from seqloom.errors import SeenRecordsWarning
+
+COMPLEMENT = bytes.maketrans(b"ACGT", b"TGCA")
+AMINO_ACIDS = b"ACDEFGHIKLMNPQRSTVWY"
+
+
+def random_sequences(count, length, letters=b"ACGT", seed=0):
+    """Random sequences of one length."""
+    draw = np.random.default_rng(seed)
+    rows = np.frombuffer(letters, np.uint8)[draw.integers(0, len(letters), (count, length))]
+    return [row.tobytes() for row in rows]
+
+
+def mutate(sequence, share, seed=0):
+    """A sequence with a fraction of random bases."""
+    draw, letters = np.random.default_rng(seed), np.frombuffer(sequence, np.uint8).copy()
+    changed = draw.random(letters.size) < share
+    letters[changed] = np.frombuffer(b"ACGT", np.uint8)[draw.integers(0, 4, changed.sum())]
+    return letters.tobytes()
+
+
+def kmers_of(sequence, k):
+    """The k-mers of a sequence of DNA, each as the smaller one of both strands."""
+    found = [sequence[it : it + k] for it in range(len(sequence) - k + 1)]
+    return [min(it, it.translate(COMPLEMENT)[::-1]) for it in found]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.03, 0.05, 0.08])
+def test_similar_sequences_share_half_of_their_kmers(share):
+    known = random_sequences(200, 150)
+    sequences = [mutate(it, share, seed) for seed, it in enumerate(known[:100])]
+    mask, k = find_similar(sequences, known)
+    index = {kmer for it in known for kmer in kmers_of(it, k)}
+    expected = [
+        np.mean([kmer in index for kmer in kmers_of(it, k)]) >= 0.5 for it in sequences
+    ]
+    assert mask.tolist() == expected
+
+
+def test_unrelated_sequences_are_not_similar():
+    known = random_sequences(1000, 100)
+    mask, _ = find_similar(random_sequences(1000, 100, seed=1), known)
+    assert not mask.any()
+
+
+def test_the_reverse_complement_of_dna_is_similar():
+    known = random_sequences(50, 60)
+    sequences = [it.translate(COMPLEMENT)[::-1] for it in known[:5]]
+    assert find_similar(sequences, known)[0].all()
+
+
+def test_the_reverse_of_a_protein_is_not_similar():
+    known = random_sequences(50, 60, AMINO_ACIDS)
+    assert not find_similar([it[::-1] for it in known], known)[0].any()
+
+
+def test_rna_is_similar_to_dna_with_the_same_bases():
+    known = random_sequences(50, 60)
+    assert find_similar([it.replace(b"T", b"U") for it in known], known)[0].all()
+
+
+def test_masked_bases_are_not_shared():
+    known = [b"N" * 100 + it for it in random_sequences(20, 30)]
+    sequences = [b"N" * 100 + it for it in random_sequences(20, 30, seed=1)]
+    assert not find_similar(sequences, known)[0].any()
+
+
+def test_a_fraction_of_the_kmers_gives_the_same_answer(monkeypatch):
+    known = random_sequences(300, 200)
+    sequences = [mutate(it, 0.01) for it in known[:50]] + random_sequences(50, 200, seed=1)
+    expected, _ = find_similar(sequences, known)
+    monkeypatch.setattr("seqloom.data._similarity._MAX_COMPARED_KMERS", 6000)
+    found, _ = find_similar(sequences, known)
+    assert found.tolist() == expected.tolist()
+    assert KmerHashing.choose(known).hash(known)[0].size < 9000
+
+
+@pytest.mark.parametrize("size", [16, 64])
+def test_the_size_of_a_block_does_not_change_the_hashes(monkeypatch, size):
+    sequences = random_sequences(20, 33)
+    expected = KmerHashing.choose(sequences).hash(sequences)
+    monkeypatch.setattr("seqloom.data._similarity._BLOCK_POSITIONS", size)
+    found = KmerHashing.choose(sequences).hash(sequences)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_similar_sequences_are_in_one_group():
+    first, second, third = random_sequences(3, 200)
+    parts = [first[:120], second, mutate(first, 0.01), third, second[30:]]
+    groups = group_similar([first, *parts])
+    assert groups[0] == groups[1] == groups[3]
+    assert groups[2] == groups[5]
+    assert len(set(groups)) == 3
+
+
+def test_groups_are_joined_by_a_sequence_that_is_similar_to_both():
+    first, second = random_sequences(2, 100)
+    groups = group_similar([first, second, first[:60] + second[:60]])
+    assert len(set(groups)) == 1
+
+
+def test_equal_sequences_shorter_than_a_kmer_are_in_one_group():
+    groups = group_similar([b"AC", b"GT", b"AC", *random_sequences(5, 50)])
+    assert groups[0] == groups[2] != groups[1]
+
+
+def test_no_sequences_have_no_groups():
+    assert group_similar([]) == []
+
+
+def families(count=40, members=4):
+    """A dataset of families of similar sequences with two classes."""
+    texts, labels = dict[str, str](), dict[str, str]()
+    for number, origin in enumerate(random_sequences(count, 60)):
+        for member in range(members):
+            name = f"f{number}m{member}"
+            texts[name] = mutate(origin, 0.02, seed=member).decode()
+            labels[name] = ["no", "yes"][number % 2]
+    encoder = sl.encode.OneHot("dna")
+    return sl.data.SequenceDataset(texts, labels=labels, encoder=encoder)
+
+
+def family_names(data):
+    """The names of the families of the records."""
+    return {name.split("m")[0] for name in data.ids}
+
+
+def test_a_split_by_similar_separates_no_family():
+    data = families()
+    train, test = sl.data.split(data, (0.7, 0.3), groups="similar")
+    assert not family_names(train) & family_names(test)
+    assert len(train) == 112
+
+
+def test_folds_by_similar_separate_no_family():
+    for train, valid in sl.data.folds(families(), 3, groups="similar"):
+        assert not family_names(train) & family_names(valid)
+
+
+def test_fit_warns_of_similar_test_records():
+    data = families()
+    train, test = sl.data.split(data, (0.7, 0.3), groups="sequence", seed=1)
+    config = sl.models.SequenceCNNConfig.for_data(train)
+    with pytest.warns(SeenRecordsWarning, match="more share at least half of their"):
+        run = sl.train.fit(config, train, test=test, epochs=1)
+    assert any('groups="similar"' in note for note in run.report.notes)
+
+
+def test_fit_does_not_warn_after_a_split_by_similar(recwarn):
+    train, test = sl.data.split(families(), (0.7, 0.3), groups="similar")
+    sl.train.fit(sl.models.SequenceCNNConfig.for_data(train), train, test=test, epochs=1)
+    assert not [it for it in recwarn if it.category is SeenRecordsWarning]
+
+
+def test_fit_does_not_warn_of_variants_of_one_sequence(recwarn):
+    origin = random_sequences(1, 60)[0]
+    texts = {f"r{it}": mutate(origin, 0.04, seed=it).decode() for it in range(200)}
+    labels = {name: ["no", "yes"][text[5] == "A"] for name, text in texts.items()}
+    labels |= {"r0": "no", "r1": "yes"}
+    encoder = sl.encode.OneHot("dna")
+    data = sl.data.SequenceDataset(texts, labels=labels, encoder=encoder)
+    train, test = sl.data.split(data, (0.7, 0.3), groups="sequence")
+    sl.train.fit(sl.models.SequenceCNNConfig.for_data(train), train, test=test, epochs=1)
+    assert not [it for it in recwarn if it.category is SeenRecordsWarning]
