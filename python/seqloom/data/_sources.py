@@ -372,9 +372,8 @@ def _check_qualities(name: str, batch: SequenceBatch) -> None:
     if differs.any():
         row = int(differs.argmax())
         raise FormatError(
-            f"{name}: record {row} ({batch.ids[row]}): "
-            f"{batch.qualities.lengths[row]:,} qualities for "
-            f"{batch.sequences.lengths[row]:,} residues",
+            f"{name}: record {row} ({batch.ids[row]}): {batch.qualities.lengths[row]:,} "
+            f"qualities for {batch.sequences.lengths[row]:,} residues",
             path=name,
             record=row,
         )

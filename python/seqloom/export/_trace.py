@@ -235,9 +235,8 @@ def _as_export_errors() -> Generator[None]:
         for old, new in _REPLACED_ADVICE.items():
             message = message.replace(old, new)
         raise ExportError(
-            f"{message}. An exported model computes with tensors only: use "
-            "sl.tensor.where instead of `if`, read no values, and keep parameters in the "
-            "module"
+            f"{message}. An exported model computes with tensors only: use sl.tensor.where "
+            "instead of `if`, read no values, and keep parameters in the module"
         ) from error
 
 

@@ -54,8 +54,7 @@ class Forward:
                 return cls(name, _read_parameters(method))
         raise ArgumentError(
             f"{type(model).__name__} has no method logits(x), forward(x) or __call__(x) "
-            "that returns the outputs; define one, or pass "
-            "step=function(model, batch, key)"
+            "that returns the outputs; define one, or pass step=function(model, batch, key)"
         )
 
     def __call__(

@@ -182,11 +182,10 @@ def _check_positions(config: Any, examples: Examples) -> None:
     if isinstance(config, SequenceCNNConfig) and config.inputs != "counts":
         any_length = f" (in Python: {config.spell_any_length()})"
     raise ShapeError(
-        f"this model reads sequences of {wanted} {what}, but {examples.ids[first]!r} "
-        f"has {positions[first]}; crop all to one length (parts of a genome: "
-        f"width={wanted} in Python, --intervals BED --length {wanted} of seqloom predict), "
-        f"or train again on sequences of several lengths{any_length} for a model "
-        "of any"
+        f"this model reads sequences of {wanted} {what}, but {examples.ids[first]!r} has "
+        f"{positions[first]}; crop all to one length (parts of a genome: width={wanted} in "
+        f"Python, --intervals BED --length {wanted} of seqloom predict), or train again on "
+        f"sequences of several lengths{any_length} for a model of any"
     )
 
 

@@ -9,13 +9,7 @@ from seqloom._arguments import as_number, quote
 from seqloom._key import Key
 from seqloom._warning import warn_user
 from seqloom.data._parts import hash_sequences
-from seqloom.errors import (
-    ArgumentError,
-    FormatError,
-    LabelError,
-    RecordError,
-    SeqloomError,
-)
+from seqloom.errors import ArgumentError, FormatError, LabelError, RecordError, SeqloomError
 from seqloom.infer._forward import Forward
 from seqloom.infer._input_warnings import warn_of_unsuitable_set
 from seqloom.infer._loop import (
@@ -25,15 +19,7 @@ from seqloom.infer._loop import (
     warn_of_padding,
 )
 from seqloom.infer._predict import check_label_values, check_labels
-from seqloom.models import (
-    Classify,
-    Custom,
-    Examples,
-    Multilabel,
-    Regress,
-    Task,
-    Trained,
-)
+from seqloom.models import Classify, Custom, Examples, Multilabel, Regress, Task, Trained
 from seqloom.models._examples import check_examples, noun_of
 from seqloom.models._trained import config_of
 from seqloom.models._training_facts import TrainedOn, compute_training_hashes

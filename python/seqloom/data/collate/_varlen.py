@@ -277,8 +277,7 @@ def as_token_function(tokenizer: Any) -> Callable[[Any], Any]:
             raise ShapeError(
                 f"{type(tokenizer).__name__} returns {len(row) - specials:,} tokens for "
                 f"{len(sequence):,} residues: it merges unknown characters, such as lower "
-                "case; pass tokens=sl.encode.Tokens(...), or replace such characters "
-                "first"
+                "case; pass tokens=sl.encode.Tokens(...), or replace such characters first"
             )
         return row
 

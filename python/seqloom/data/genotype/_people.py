@@ -259,9 +259,8 @@ def _headerless_columns(
             return ids, list(range(len(ids), len(first)))
     shown = " ".join(first[:2])[:_MAX_SHOWN_CHARACTERS]
     raise LabelError(
-        f"{path}: the first line has no column IID, and {shown!r} is not an "
-        f"individual of {people.path}: expected a header with IID, or lines FID IID "
-        f"{columns.what}"
+        f"{path}: the first line has no column IID, and {shown!r} is not an individual of "
+        f"{people.path}: expected a header with IID, or lines FID IID {columns.what}"
     )
 
 

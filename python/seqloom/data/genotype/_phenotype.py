@@ -342,6 +342,5 @@ def _check_numbers(
         f"{joined.what}: covariate {name!r} of {people.names[person]!r} is {cell!r}, "
         f"expected a number of at most {_MAX_FLOAT32:.1e} with a decimal point; write "
         "categories as columns of 0 and 1, choose columns with covariate_columns "
-        "(--covariate-column), or pass the marks of missing values as missing= "
-        "(--missing)"
+        "(--covariate-column), or pass the marks of missing values as missing= (--missing)"
     )

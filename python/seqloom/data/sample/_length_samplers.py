@@ -191,6 +191,5 @@ def _check_budget(dataset: Any, lengths: NDArray[np.int64], max_tokens: int) -> 
         name = f"sequence {position}" if ids is None else f"sequence {ids([position])[0]!r}"
         raise ShapeError(
             f"{name} has {lengths[position]:,} tokens, more than "
-            f"max_tokens={max_tokens:,}: "
-            "increase it, or crop with sl.augment.Crop"
+            f"max_tokens={max_tokens:,}: increase it, or crop with sl.augment.Crop"
         )

@@ -229,8 +229,7 @@ class EmbedJob:
         if batch["num_sequences"] == 1:
             cut = min(1022, max(tokens // 2, 1))
             advice = (
-                "embed long records in windows: "
-                f"max_length={cut}, overlap={cut // 5} "
+                f"embed long records in windows: max_length={cut}, overlap={cut // 5} "
                 f"(--max-length {cut} --overlap {cut // 5})"
             )
             if self.settings.pool == "model":  # pooled windows cannot be joined

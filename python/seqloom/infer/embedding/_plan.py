@@ -311,10 +311,9 @@ def _require_records_fit_batch(index: SequenceIndex, most: int) -> None:
         raise ShapeError(
             f"{index.path}: record {first} ({_name_of(index, first)}) has "
             f"{int(lengths[first]):,} residues, but a batch has at most {most:,} (longer "
-            f"records: {long.size:,}). To embed the record in windows, "
-            f"use {options} ({flags}). To embed the whole record, use "
-            f"max_tokens={int(lengths.max()) + 2} "
-            f"(--max-tokens {int(lengths.max()) + 2})"
+            f"records: {long.size:,}). To embed the record in windows, use {options} "
+            f"({flags}). To embed the whole record, use "
+            f"max_tokens={int(lengths.max()) + 2} (--max-tokens {int(lengths.max()) + 2})"
         )
 
 
