@@ -10,7 +10,7 @@ from safetensors.numpy import save
 import seqloom as sl
 from seqloom._rust import _native
 from seqloom.export._content import write_manifest
-from seqloom.export._write import _pack
+from seqloom.export._write import _pack_zip
 from seqloom.infer._exported import MANIFEST
 
 NUMPY: Any = sl.tensor.backend("numpy", num_threads=1)
@@ -36,7 +36,7 @@ def run_native(
     """Return the result of the Rust code if the NumPy backend returns supported arrays."""
     graph, arrays = make_graph(name, args, options, made)
     files = {"graph.json": json.dumps(graph).encode(), "model.safetensors": save({})}
-    zipped = _pack({MANIFEST: write_manifest(dict(TASK_DESCRIPTION), files), **files})
+    zipped = _pack_zip({MANIFEST: write_manifest(dict(TASK_DESCRIPTION), files), **files})
     given = {f"in{n}": np.ascontiguousarray(it) for n, it in enumerate(arrays)}
     shaped = {key: it.reshape(arrays[int(key[2:])].shape) for key, it in given.items()}
     return _native.ExportedModel(zipped, memory_limit).run(shaped, threads)

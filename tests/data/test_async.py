@@ -11,7 +11,7 @@ import pytest
 
 import loader_user as user
 from seqloom.data import create_async_dataloader
-from seqloom.data.loader._async import check_cpu_only, warn_of_pinned
+from seqloom.data.loader._async import check_cpu_only, warn_of_pinned_memory
 from seqloom.errors import (
     ArgumentError,
     FileError,
@@ -176,10 +176,10 @@ def test_pinning_half_of_the_host_memory_causes_a_warning():
             return True
 
     with pytest.warns(ResourceWarning, match="more than half"):
-        warn_of_pinned({"x": Pinned()}, 4, memory=4000)
+        warn_of_pinned_memory({"x": Pinned()}, 4, memory=4000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_pinned({"x": Pinned()}, 3, memory=4000)
+        warn_of_pinned_memory({"x": Pinned()}, 3, memory=4000)
 
 
 def test_an_async_collator_must_be_callable():

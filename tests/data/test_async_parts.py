@@ -63,7 +63,7 @@ def test_file_ranges_of_any_size_contain_each_record_once(
 ):
     path = write(tmp_path_factory.mktemp("parts") / "a.fa", lengths, 7, end)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_raw, "PART_BYTES", part)
+        patch.setattr(_raw, "RANGE_BYTES", part)
         patch.setattr(_raw, "_SEARCH_BYTES", step)
         assert read_in_parts(path) == records(path)
 
@@ -71,7 +71,7 @@ def test_file_ranges_of_any_size_contain_each_record_once(
 @pytest.fixture
 def small_parts(monkeypatch):
     """Split files into ranges of 4 KiB."""
-    monkeypatch.setattr(_raw, "PART_BYTES", 1 << 12)
+    monkeypatch.setattr(_raw, "RANGE_BYTES", 1 << 12)
 
 
 @pytest.fixture

@@ -70,7 +70,8 @@ def read(place):
 def test_a_killed_export_leaves_a_complete_folder_or_none(tmp_path):
     place, number, seen = tmp_path / "model", 0, set()
     while kill_at(
-        number, lambda: _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=False)
+        number,
+        lambda: _write.write_export(place, sealed(NEW_EXPORT_FILES), overwrite=False),
     ):
         seen.add(place.exists())
         if place.exists():
@@ -85,14 +86,14 @@ def test_a_killed_export_leaves_a_complete_folder_or_none(tmp_path):
 
 def test_a_killed_overwrite_leaves_the_old_or_the_new_export(tmp_path):
     place, number, seen = tmp_path / "model", 0, set()
-    _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=False)
+    _write.write_export(place, sealed(OLD_EXPORT_FILES), overwrite=False)
     while kill_at(
-        number, lambda: _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=True)
+        number, lambda: _write.write_export(place, sealed(NEW_EXPORT_FILES), overwrite=True)
     ):
         found = read(place)
         assert found in (sealed(OLD_EXPORT_FILES), sealed(NEW_EXPORT_FILES))
         seen.add(found["graph.json"])
-        _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=True)
+        _write.write_export(place, sealed(OLD_EXPORT_FILES), overwrite=True)
         number += 1
     assert number > 5
     assert seen == {b"old", b"new"}
@@ -102,10 +103,10 @@ def test_a_killed_overwrite_leaves_the_old_or_the_new_export(tmp_path):
 def test_the_next_export_removes_temporary_folders_of_killed_exports(tmp_path):
     place, number = tmp_path / "model", 0
     while kill_at(
-        number, lambda: _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=True)
+        number, lambda: _write.write_export(place, sealed(NEW_EXPORT_FILES), overwrite=True)
     ):
         number += 1
-    _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=True)
+    _write.write_export(place, sealed(OLD_EXPORT_FILES), overwrite=True)
     assert [it.name for it in tmp_path.iterdir()] == ["model"]
 
 
@@ -113,7 +114,7 @@ def test_the_temporary_folder_of_a_running_export_is_not_removed(tmp_path):
     place = tmp_path / "model"
     with _write.create_temporary_folder(place) as part:
         (part / "graph.json").write_bytes(b"half")
-        _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=False)
+        _write.write_export(place, sealed(NEW_EXPORT_FILES), overwrite=False)
         assert (part / "graph.json").read_bytes() == b"half"
     assert read(place) == sealed(NEW_EXPORT_FILES)
 
@@ -121,17 +122,17 @@ def test_the_temporary_folder_of_a_running_export_is_not_removed(tmp_path):
 def test_export_works_without_atomic_exchange_of_folders(tmp_path, monkeypatch):
     monkeypatch.setattr(_write, "exchange_files", lambda *_: False)
     place = tmp_path / "model"
-    _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=False)
-    _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=True)
+    _write.write_export(place, sealed(OLD_EXPORT_FILES), overwrite=False)
+    _write.write_export(place, sealed(NEW_EXPORT_FILES), overwrite=True)
     assert read(place) == sealed(NEW_EXPORT_FILES)
     assert [it.name for it in tmp_path.iterdir()] == ["model"]
 
 
 def test_an_error_during_an_export_keeps_the_old_export(tmp_path):
     place = tmp_path / "model"
-    _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=False)
+    _write.write_export(place, sealed(OLD_EXPORT_FILES), overwrite=False)
     name = "x" * 300  # longer than any file name
     with pytest.raises(FileError, match="cannot be written: File name too long"):
-        _write.write(place, {**sealed(NEW_EXPORT_FILES), name: b""}, overwrite=True)
+        _write.write_export(place, {**sealed(NEW_EXPORT_FILES), name: b""}, overwrite=True)
     assert read(place) == sealed(OLD_EXPORT_FILES)
     assert [it.name for it in tmp_path.iterdir()] == ["model"]

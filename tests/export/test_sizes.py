@@ -12,7 +12,14 @@ import seqloom as sl
 from seqloom import nn
 from seqloom._rust._native import ExportedModel
 from seqloom.errors import ExportError
-from seqloom.export._size import Size, SymbolicSize, evaluate, find_size, fit, polynomial_of
+from seqloom.export._size import (
+    Size,
+    SymbolicSize,
+    evaluate_size,
+    find_size,
+    fit_size,
+    to_polynomial,
+)
 from seqloom.nn import functional as F
 from seqloom.tensor import apply
 
@@ -22,7 +29,7 @@ SIZE_POLYNOMIALS = {"batch": BATCH.polynomial, "length": LENGTH.polynomial}
 
 def compute(size, batch, length):
     """Return the value of a symbolic size at other sizes."""
-    return evaluate(polynomial_of(size), {"batch": batch, "length": length})
+    return evaluate_size(to_polynomial(size), {"batch": batch, "length": length})
 
 
 def value_of(size, batch, length):
@@ -178,7 +185,7 @@ def test_a_size_times_a_float_is_rounded_like_in_python(above, below, length):
         size = rounded(LENGTH * (above / below))
         assert int(size) == rounded(int(LENGTH) * (above / below))
         if isinstance(size, SymbolicSize):
-            found = evaluate(size.polynomial, {"length": length})
+            found = evaluate_size(size.polynomial, {"length": length})
             assert found == rounded(length * (above / below))
 
 
@@ -186,7 +193,7 @@ SIZES_IN_TRACES = {(7, 5, 3, 2): BATCH.polynomial, (20, 11, 30, 4): LENGTH.polyn
 
 
 def test_a_size_formula_is_fitted_to_the_integers_of_all_traces():
-    found = fit((281, 111, 181, 17), SIZES_IN_TRACES)
+    found = fit_size((281, 111, 181, 17), SIZES_IN_TRACES)
     expected = 2 * BATCH * LENGTH + 1
     assert isinstance(expected, SymbolicSize)
     assert found == expected.polynomial
@@ -195,7 +202,7 @@ def test_a_size_formula_is_fitted_to_the_integers_of_all_traces():
 @pytest.mark.parametrize("numbers", [(20, 11, 30, 5), (4, 2, 6, 1), (20, 11, 30)])
 def test_too_few_traces_do_not_determine_a_size_formula(numbers):
     series = {it[: len(numbers)]: polynomial for it, polynomial in SIZES_IN_TRACES.items()}
-    assert fit(numbers, series) is None
+    assert fit_size(numbers, series) is None
 
 
 def make_network(function):

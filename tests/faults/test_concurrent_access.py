@@ -77,7 +77,7 @@ def exported(value):
 
 
 def write_export(path, value):
-    _write.write(path, exported(value), overwrite=True)
+    _write.write_export(path, exported(value), overwrite=True)
 
 
 def write_scores(place, value):

@@ -10,7 +10,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError
 from seqloom.infer import Kind, _kinds, register_kind
-from seqloom.infer._kinds import kind_of, kind_of_data, kind_of_encoder, kind_of_files
+from seqloom.infer._kinds import files_kind, find_encoder_kind, find_kind_of_data, get_kind
 
 DNA_ENCODER = sl.encode.OneHot("dna")
 
@@ -44,8 +44,8 @@ def reads(name="reads", **fields):
 
 def test_input_files_are_recognised_by_their_content(files):
     for name, file in files.items():
-        assert kind_of_files([file]).name == name
-    assert kind_of_files([files["sequences"]], ["intervals"]).name == "intervals"
+        assert files_kind([file]).name == name
+    assert files_kind([files["sequences"]], ["intervals"]).name == "intervals"
 
 
 def test_the_source_of_a_dataset_has_the_name_of_its_input_type(files):
@@ -57,48 +57,48 @@ def test_the_source_of_a_dataset_has_the_name_of_its_input_type(files):
     ]
     assert [data.kind for data in made] == ["sequences", "intervals", "embeddings"]
     assert made[0][:1].kind == "sequences"
-    assert all(_kinds.kind_of(data).name == data.kind for data in made)
+    assert all(_kinds.get_kind(data).name == data.kind for data in made)
 
 
 def test_the_encoder_determines_the_input_type_of_a_model(files):
     register_kind(reads())
     encoder = sl.encode.OneHot("dna")
-    assert kind_of_encoder(encoder).name == "sequences"
-    assert kind_of_encoder(object()).name == "sequences"
-    assert kind_of_encoder(sl.data.GenotypeEncoder()).name == "genotypes"
+    assert find_encoder_kind(encoder).name == "sequences"
+    assert find_encoder_kind(object()).name == "sequences"
+    assert find_encoder_kind(sl.data.GenotypeEncoder()).name == "genotypes"
     # A sequence model does not read genotypes, even if a file looks like genotypes.
-    assert kind_of_data(encoder, files["genotypes"])[0].name == "sequences"
-    kind, paths = kind_of_data(encoder, ["a.reads", Path("b.reads")])
+    assert find_kind_of_data(encoder, files["genotypes"])[0].name == "sequences"
+    kind, paths = find_kind_of_data(encoder, ["a.reads", Path("b.reads")])
     assert (kind.name, paths) == ("reads", [Path("a.reads"), Path("b.reads")])
-    assert kind_of_data(encoder, ["ACGT", 1])[0].name == "sequences"
+    assert find_kind_of_data(encoder, ["ACGT", 1])[0].name == "sequences"
 
 
 def test_the_input_format_that_was_registered_last_is_checked_first():
     register_kind(reads("first"))
     register_kind(reads("second"))
-    assert kind_of_files([Path("a.reads")]).name == "second"
+    assert files_kind([Path("a.reads")]).name == "second"
     register_kind(reads("second", noun="reads"))
-    assert kind_of_files([Path("a.reads")]).noun == "reads"
+    assert files_kind([Path("a.reads")]).noun == "reads"
 
 
 def test_an_input_format_that_replaces_another_is_checked_first():
     for name in ("first", "second", "first"):
         register_kind(reads(name))
-    assert kind_of_files([Path("a.reads")]).name == "first"
+    assert files_kind([Path("a.reads")]).name == "first"
     assert [*_kinds.find_kinds()][-2:] == ["second", "first"]
 
 
 def test_the_default_input_format_is_checked_last():
     register_kind(reads("first"))
     register_kind(reads("sequences", files="own"))
-    assert kind_of_files([Path("a.reads")]).name == "first"
-    assert kind_of_encoder(DNA_ENCODER) is kind_of_files([Path("a.fa")])
-    assert kind_of_encoder(DNA_ENCODER).files == "own"
+    assert files_kind([Path("a.reads")]).name == "first"
+    assert find_encoder_kind(DNA_ENCODER) is files_kind([Path("a.fa")])
+    assert find_encoder_kind(DNA_ENCODER).files == "own"
 
 
 def test_an_empty_list_of_files_counts_as_sequences():
     register_kind(reads())
-    assert kind_of_data(DNA_ENCODER, [])[0].name == kind_of_files([]).name == "sequences"
+    assert find_kind_of_data(DNA_ENCODER, [])[0].name == files_kind([]).name == "sequences"
 
 
 def test_no_alphabet_is_reported_for_files_without_records():
@@ -114,7 +114,7 @@ def test_no_alphabet_is_reported_for_files_without_records():
 
 def test_the_file_list_of_a_genotype_input_has_bed_bim_and_fam(files):
     file = files["genotypes"]
-    listed = kind_of_files([file]).list_files([file])
+    listed = files_kind([file]).list_files([file])
     assert listed == [file, file.with_suffix(".bim"), file.with_suffix(".fam")]
 
 
@@ -151,14 +151,14 @@ def install(monkeypatch, tmp_path):
 def find_of_dataset():
     data = sl.data.SequenceDataset(["ACGT"])
     data.kind = "wave"
-    return kind_of(data)
+    return get_kind(data)
 
 
 @pytest.mark.parametrize(
     "find",
     [
-        lambda: kind_of_files([Path("x.wave")]),
-        lambda: kind_of_data(DNA_ENCODER, "x.wave")[0],
+        lambda: files_kind([Path("x.wave")]),
+        lambda: find_kind_of_data(DNA_ENCODER, "x.wave")[0],
         find_of_dataset,
     ],
     ids=["files", "data", "dataset"],
@@ -169,7 +169,7 @@ def test_an_input_format_of_an_installed_package_is_found(install, find):
 
 
 def test_options_of_a_format_plugin_are_checked(install):
-    sequences = kind_of_encoder(DNA_ENCODER)
+    sequences = find_encoder_kind(DNA_ENCODER)
     install()
     with pytest.raises(ArgumentError, match=r"^--rate: only for waves, but FILES are seq"):
         sequences.check_options([Path("a.fa")], {"rate": 1})
@@ -193,27 +193,27 @@ def test_the_error_for_a_broken_format_plugin_names_its_package(
     install(text, entry)
     for _ in range(2):
         with pytest.raises(ArgumentError) as error:
-            kind_of_files([Path("a.fa")])
+            files_kind([Path("a.fa")])
         assert str(error.value).startswith(
             "the kind of input 'wave' of the package wave-format cannot be loaded from "
             f"its entry point {entry[7:]}: {reason}"
         )
         assert error.value.__cause__ is not None
     install()
-    assert kind_of_files([Path("x.wave")]).name == "wave"
+    assert files_kind([Path("x.wave")]).name == "wave"
 
 
 def test_a_registered_format_replaces_that_of_a_package(install):
     install()
     register_kind(reads("wave"))
-    assert kind_of_files([Path("a.reads")]).name == "wave"
-    assert kind_of_files([Path("a.wave")]).name == "sequences"
+    assert files_kind([Path("a.reads")]).name == "wave"
+    assert files_kind([Path("a.wave")]).name == "sequences"
 
 
 def test_a_registered_format_is_checked_before_that_of_a_package(install):
     install()
     register_kind(Kind(name="all", open=sl.data.SequenceDataset, recognises=lambda _: True))
-    assert kind_of_files([Path("a.wave")]).name == "all"
+    assert files_kind([Path("a.wave")]).name == "all"
 
 
 def test_registering_an_object_that_is_not_a_kind_is_an_error():
@@ -269,7 +269,7 @@ def beads(monkeypatch, tmp_path):
 
 
 def test_a_custom_format_can_be_trained_on_and_scored(beads):
-    data = kind_of_files([beads / "a.beads"]).open(
+    data = files_kind([beads / "a.beads"]).open(
         [beads / "a.beads"], labels=beads / "a.tsv", encoder=DNA_ENCODER
     )
     usual = sl.data.SequenceDataset(

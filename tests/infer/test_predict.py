@@ -220,7 +220,7 @@ class Counting(sl.nn.Module):
 
 
 def test_predict_uses_small_batches_beyond_training_lengths(monkeypatch):
-    kind = replace(_kinds.kind_of_encoder(sl.encode.OneHot("dna")), batch_positions=64)
+    kind = replace(_kinds.find_encoder_kind(sl.encode.OneHot("dna")), batch_positions=64)
     monkeypatch.setattr(_kinds, "REGISTERED_KINDS", [kind])
     table = {"sequence": ["ACGT", "CCCC", "GGTT", "ACAC"], "label": ["a", "b", "a", "b"]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("dna"))

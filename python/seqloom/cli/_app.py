@@ -13,7 +13,7 @@ from seqloom.cli._exit import run_and_report
 from seqloom.cli._settings import fill_options
 
 Shell: TypeAlias = Literal["bash", "zsh", "fish"]
-TRACEBACK = "--traceback"
+TRACEBACK_OPTION = "--traceback"
 # Module and one-sentence help of each command.
 COMMANDS = {
     "demo": ("_demo", "Train on real DNA to find splice junctions, and write a report."),
@@ -56,7 +56,7 @@ COMMANDS = {
         ("Show versions, processor, threads, GPU, extras, cache and causes of slowness."),
     ),
 }
-_USAGES = {
+_USAGE_TEXTS = {
     "convert": (
         "Usage: seqloom convert [OPTIONS] IN OUT\n"
         "       seqloom convert [OPTIONS] R1 R2 --out OUT1 OUT2"
@@ -93,7 +93,7 @@ def make_app(words: Sequence[str]) -> App:
             continue
         # --help is passed to seqloom-run, which prints its own help.
         flags = {"help_flags": (), "version_flags": ()} if name == "run" else {}
-        usage = _USAGES.get(name)
+        usage = _USAGE_TEXTS.get(name)
         app.command(command, name=name, sort_key=position, usage=usage, **flags)
     for name in _COMMANDS_WITH_SET:
         app[
@@ -104,8 +104,8 @@ def make_app(words: Sequence[str]) -> App:
 
 def run(tokens: Sequence[str]) -> int:
     """Run a command and return its exit code."""
-    words = [word for word in tokens if word != TRACEBACK]
-    return run_and_report(make_app(words), words, with_traceback=TRACEBACK in tokens)
+    words = [word for word in tokens if word != TRACEBACK_OPTION]
+    return run_and_report(make_app(words), words, with_traceback=TRACEBACK_OPTION in tokens)
 
 
 def completion(shell: Shell, /) -> None:

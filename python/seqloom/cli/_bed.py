@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from cyclopts import App, Parameter, validators
 
-from seqloom.cli._console import counter_bar, open_console, table_of
+from seqloom.cli._console import counter_bar, make_fact_table, open_console
 from seqloom.cli._options import PATH, Flag, Several, Threads, takes_options
 from seqloom.errors import ArgumentError, FileError
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
     from seqloom.io import GenotypeStats, open_bed
 
-Share = Annotated[float, Parameter(validator=validators.Number(gte=0, lte=1))]
+Fraction = Annotated[float, Parameter(validator=validators.Number(gte=0, lte=1))]
 Ids = set[tuple[str, ...]]
 
 # Relative tolerance of comparisons in PLINK, so that rounding errors do not remove a
 # variant that is exactly at a limit.
-_TOLERANCE = 1e-11
+_FREQUENCY_TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,32 +52,32 @@ class FilterOptions:
     extract: Path | None = None
     exclude: Path | None = None
     chromosome: Several = ()
-    maf: Share | None = None
-    max_missing: Share | None = None
-    hwe: Share | None = None
+    maf: Fraction | None = None
+    max_missing: Fraction | None = None
+    hwe: Fraction | None = None
 
 
-Chosen = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
+Selection = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 
 
-def select_rows(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
+def select_rows(bed: "open_bed", options: FilterOptions) -> tuple[Selection, list[str]]:
     """Select individuals and variants; return their indices, and notes on unknown ids."""
     notes: list[str] = []
     who = np.ones(bed.iid_count, bool)
     for file, is_kept in ((options.keep, True), (options.remove, False)):
         if file is not None:
-            who &= _is_listed(file, _as_columns(bed.fid, bed.iid), notes) == is_kept
+            who &= _is_listed(file, _drop_none(bed.fid, bed.iid), notes) == is_kept
     which = np.ones(bed.sid_count, bool)
     for file, is_kept in ((options.extract, True), (options.exclude, False)):
         if file is not None:
-            which &= _is_listed(file, _as_columns(bed.sid), notes) == is_kept
+            which &= _is_listed(file, _drop_none(bed.sid), notes) == is_kept
     if options.chromosome:
-        which &= np.isin(_as_columns(bed.chromosome)[0].astype(str), options.chromosome)
+        which &= np.isin(_drop_none(bed.chromosome)[0].astype(str), options.chromosome)
     which &= _passes_filters(bed, who, options)
     return (_rows_of(who, "individual", notes), _rows_of(which, "variant", notes)), notes
 
 
-def _as_columns(*columns: Any) -> list[Any]:
+def _drop_none(*columns: Any) -> list[Any]:
     """Return the columns that are not None, which are all columns on the command line."""
     return [column for column in columns if column is not None]
 
@@ -136,12 +136,12 @@ def _passes_filters(
         return which
     stats = genotype_stats(bed, individuals=np.flatnonzero(who))
     if options.maf is not None:
-        which &= stats.minor_allele_frequency >= options.maf * (1 - _TOLERANCE)
+        which &= stats.minor_allele_frequency >= options.maf * (1 - _FREQUENCY_TOLERANCE)
     if options.max_missing is not None:
         missing = _missing_share(bed, who, stats)
-        which &= missing <= options.max_missing * (1 + _TOLERANCE)
+        which &= missing <= options.max_missing * (1 + _FREQUENCY_TOLERANCE)
     if options.hwe is not None:
-        which &= ~(stats.hardy_p < options.hwe * (1 - _TOLERANCE))
+        which &= ~(stats.hardy_p < options.hwe * (1 - _FREQUENCY_TOLERANCE))
     return which
 
 
@@ -185,7 +185,7 @@ def inspect(
     if json:
         sys.stdout.write(json_text.dumps(summary.to_dict(), indent=2) + "\n")
     else:
-        open_console().print(table_of(summary.facts()))
+        open_console().print(make_fact_table(summary.facts()))
 
 
 def is_bed(file: str) -> bool:
@@ -245,7 +245,7 @@ def stats(
             on_progress=on_progress,
         )
     console = open_console()
-    console.print(table_of(found.facts()))
+    console.print(make_fact_table(found.facts()))
     if out is not None:
         found.to_tsv(out)
         console.line()
@@ -333,7 +333,7 @@ def convert(
     """
     from seqloom.io import open_bed
 
-    write = _writer_for(Path(target).suffix, major, dtype)
+    write = _find_writer(Path(target).suffix, major, dtype)
     _check_target(source, Path(target), overwrite=overwrite)
     bed = open_bed(source, num_threads=threads, skip_format_check=skip_format_check)
     with counter_bar() as on_progress:
@@ -342,7 +342,7 @@ def convert(
     open_console().print(f"{target}: {individuals:,} individuals, {variants:,} variants")
 
 
-def _writer_for(suffix: str, major: Major | None, dtype: Kind) -> "Callable[..., None]":
+def _find_writer(suffix: str, major: Major | None, dtype: Kind) -> "Callable[..., None]":
     """Return the function that writes the file format of the suffix of OUT."""
     from seqloom.io.plink import _export
 
@@ -369,8 +369,8 @@ def _check_target(source: str, target: Path | None, *, overwrite: bool) -> None:
         raise FileError(
             f"{target}: cannot be written: the folder {target.parent} does not exist"
         )
-    written = _files_of_set(target) if target.suffix == ".bed" else [target]
-    for file, read in product(written, _files_of_set(Path(source))):
+    written = _set_files(target) if target.suffix == ".bed" else [target]
+    for file, read in product(written, _set_files(Path(source))):
         if file.exists() and read.exists() and file.samefile(read):
             raise ArgumentError(f"{file}: is both read and written; write to another file")
     for file in written:
@@ -378,7 +378,7 @@ def _check_target(source: str, target: Path | None, *, overwrite: bool) -> None:
             raise FileError(f"{file}: already exists; --overwrite replaces it")
 
 
-def _files_of_set(bed: Path) -> list[Path]:
+def _set_files(bed: Path) -> list[Path]:
     """Return the paths of the .bed, .fam and .bim."""
     return [bed.with_suffix(suffix) for suffix in _SET_SUFFIXES]
 

@@ -75,14 +75,14 @@ def _print_tables(report: "Report") -> None:
         # Each run is a row; columns that do not fit are printed in another table.
         left = list(range(1, len(section.table.columns)))
         while left:
-            fitting = _count_fitting(console, section.table, left)
+            fitting = _count_columns(console, section.table, left)
             console.print(_make_table(section.table, left[:fitting], console.width))
             left = left[fitting:]
         if section.note:
             console.print(section.note)
 
 
-def _count_fitting(console: "Console", numbers: "Numbers", columns: list[int]) -> int:
+def _count_columns(console: "Console", numbers: "Numbers", columns: list[int]) -> int:
     """Return the number of columns that fit in the width of the terminal, at least one."""
     unlimited = console.options.update(width=_NO_WRAP_WIDTH)
     for count in range(len(columns), 1, -1):

@@ -43,7 +43,7 @@ def open_console(*, stderr: bool = False, quiet: bool = False) -> Console:
     )
 
 
-def table_of(facts: Mapping[str, str]) -> Table:
+def make_fact_table(facts: Mapping[str, str]) -> Table:
     """Create a table with two columns: a name and a value."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
@@ -53,7 +53,7 @@ def table_of(facts: Mapping[str, str]) -> Table:
     return table
 
 
-def announce(console: Console, backend: "str | Backend", threads: int | None) -> None:
+def print_setup(console: Console, backend: "str | Backend", threads: int | None) -> None:
     """Print version, backend, device and threads before a long computation."""
     from seqloom.tensor import backend as find_backend
 

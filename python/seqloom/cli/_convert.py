@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from seqloom.io import PairedReader, SequenceBatch, SequenceReader
 
-_MATES = 2
+_MATES_PER_PAIR = 2
 _PAIR_USAGE = "seqloom convert R1 R2 --out OUT1 OUT2"
 _USAGE = f"seqloom convert IN OUT, or for pairs: {_PAIR_USAGE}"
 
@@ -50,15 +50,15 @@ class ConvertPaths:
     def __post_init__(self) -> None:
         if not self.targets:
             raise ArgumentError(f"no file to write: {_USAGE}")
-        if len(self.targets) > _MATES:
+        if len(self.targets) > _MATES_PER_PAIR:
             raise ArgumentError(f"--out takes one file or two, got {len(self.targets)}")
         files = len(self.sources) + len(self.targets)
-        if files == _MATES + _MATES and self.interleaved:
+        if files == _MATES_PER_PAIR + _MATES_PER_PAIR and self.interleaved:
             raise ArgumentError(
                 "--interleaved is for one file with both reads of each pair, but two input "
                 "files and two output files were given"
             )
-        if files == _MATES + 1 and not self.interleaved:
+        if files == _MATES_PER_PAIR + 1 and not self.interleaved:
             raise ArgumentError(
                 f"{len(self.sources)} to read and {len(self.targets)} to write: "
                 "reads that alternate in one file need --interleaved"
@@ -151,7 +151,7 @@ def open_with_bar(
     """Open one or two files; on a terminal, show a progress bar."""
     sources = (source,) if isinstance(source, str) else source
     if not (console.is_terminal and all(Path(path).is_file() for path in sources)):
-        with _open(sources, options) as reader:
+        with _open_sequences(sources, options) as reader:
             yield reader
         return
     columns = (
@@ -165,12 +165,12 @@ def open_with_bar(
         total = sum(Path(path).stat().st_size for path in sources)
         task = bar.add_task("", total=total)
         files = [stack.enter_context(MeteredFile(path, bar, task)) for path in sources]
-        yield stack.enter_context(_open(files, options))
+        yield stack.enter_context(_open_sequences(files, options))
         for file in files:
             file.check_unchanged()
 
 
-def _open(
+def _open_sequences(
     sources: Sequence[str | MeteredFile], options: dict[str, Any]
 ) -> SequenceReader | PairedReader:
     """Open one file or a read pair."""

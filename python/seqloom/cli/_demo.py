@@ -6,7 +6,7 @@ from warnings import catch_warnings, simplefilter
 
 from seqloom import _demo
 from seqloom._files import write_atomic
-from seqloom.cli._console import announce, open_console
+from seqloom.cli._console import open_console, print_setup
 from seqloom.cli._options import MACHINE_GROUP, Flag, MachineOptions, Seed, takes_options
 from seqloom.cli._show import show_confusion, show_tiles
 from seqloom.errors import FileError, RunFolderError, SeenRecordsWarning
@@ -70,7 +70,7 @@ def demo(
         _copy_files(console, files, overwrite=overwrite)
         return
     _check_folder(out, overwrite=overwrite)
-    announce(console, machine.backend, machine.threads)
+    print_setup(console, machine.backend, machine.threads)
     try:
         _train_and_compare(console, out, machine, seed=seed, overwrite=overwrite)
     except KeyboardInterrupt:
@@ -86,7 +86,7 @@ def _train_and_compare(
     console: "Console", out: Path, machine: MachineOptions, *, seed: int, overwrite: bool
 ) -> None:
     """Train the network, and show its metrics and those of logistic regression."""
-    from seqloom.cli._splice import compare, publish, read_splice
+    from seqloom.cli._splice import compare_methods, read_splice, write_outcome
     from seqloom.train import Computation, RunFolder
     from seqloom.train._watch import Watch
 
@@ -100,8 +100,8 @@ def _train_and_compare(
         folder = RunFolder(out, overwrite=may_replace, report=False)
         run = _fit_network(splice, **settings, out=folder, progress=watch)
     with console.status("writing the report"):
-        outcome = compare(run, splice)
-        page = publish(run, outcome, splice, folder=out)
+        outcome = compare_methods(run, splice)
+        page = write_outcome(run, outcome, splice, folder=out)
     show_confusion(console, run.report.confusions[0])
     show_tiles(console, outcome.tiles())
     console.line()
@@ -111,9 +111,9 @@ def _train_and_compare(
 
 def _is_demo_run(out: Path) -> bool:
     """Return whether the run in the folder is a finished demo."""
-    from seqloom.cli._splice import RESULTS
+    from seqloom.cli._splice import RESULTS_FILE
 
-    return out == DEMO_FOLDER or (out / RESULTS).exists()
+    return out == DEMO_FOLDER or (out / RESULTS_FILE).exists()
 
 
 def _check_folder(out: Path, *, overwrite: bool) -> None:

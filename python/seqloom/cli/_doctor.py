@@ -22,7 +22,7 @@ from seqloom._system import (
     total_memory,
 )
 from seqloom._threads import count_threads, find_threads_variable
-from seqloom.cli._console import open_console, table_of
+from seqloom.cli._console import make_fact_table, open_console
 from seqloom.cli._export import PROGRAM
 from seqloom.cli._options import Flag
 from seqloom.errors import ArgumentError
@@ -53,13 +53,13 @@ def doctor(*, json: Flag = False) -> None:
     Args:
         json: Print JSON.
     """
-    facts, advice = _find_facts(), find_advice()
+    facts, advice = _list_facts(), find_advice()
     if json:
         found = {"facts": facts, "advice": [one._asdict() for one in advice]}
         sys.stdout.write(json_text.dumps(found, indent=2) + "\n")
         return
     console = open_console()
-    console.print(table_of(facts))
+    console.print(make_fact_table(facts))
     console.line()
     if not advice:
         console.print("No cause of slowness was found.")
@@ -70,7 +70,7 @@ def doctor(*, json: Flag = False) -> None:
         console.print(f"  {remedy}")
 
 
-def _find_facts() -> dict[str, str]:
+def _list_facts() -> dict[str, str]:
     """Return the rows of the output, which describe the installation and the machine."""
     named = match_in_system_file("/proc/cpuinfo", r"^model name\s*: (.*)$")
     name = (named or platform.processor() or platform.machine()).replace("(R)", "")
@@ -80,7 +80,7 @@ def _find_facts() -> dict[str, str]:
         "processor": f"{name}, {os.cpu_count()} cores",
         "instructions": _INSTRUCTION_SETS[_native.simd()],
         **_describe_capacity(),
-        "GPU": ", ".join(_gpu_names()) or "none found by the NVIDIA driver",
+        "GPU": ", ".join(_list_gpu_names()) or "none found by the NVIDIA driver",
         "products": _describe_matrix_library(),
         "libraries": _list_versions("numpy", "safetensors", "msgspec"),
         "extras": _describe_extras(),
@@ -89,7 +89,7 @@ def _find_facts() -> dict[str, str]:
     }
 
 
-def _gpu_names() -> list[str]:
+def _list_gpu_names() -> list[str]:
     """Return the names of the GPUs that the NVIDIA driver lists, without using a GPU."""
     files = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
     return [match_in_system_file(file, r"^Model:\s*(.*)$") or "a GPU" for file in files]
@@ -214,7 +214,7 @@ def _check_processor() -> Iterator[Advice]:
     versions = [
         _version(name) for name in ("torch", "jax-cuda12-plugin", "jax-cuda13-plugin")
     ]
-    if _gpu_names() and all(not it or "+cpu" in it for it in versions):
+    if _list_gpu_names() and all(not it or "+cpu" in it for it in versions):
         yield Advice(
             "There is a GPU, but no torch or jax with GPU support.",
             "Install torch for CUDA, and pass --backend torch:cuda.",

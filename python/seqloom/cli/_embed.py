@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from seqloom.cli._console import announce, open_console
+from seqloom.cli._console import open_console, print_setup
 from seqloom.cli._options import (
     MACHINE_GROUP,
     OUTPUT_GROUP,
@@ -119,7 +119,7 @@ def embed(
     console = open_console(quiet=quiet)
     # In torchrun, each process uses the GPU of its local rank.
     backend = choose_device(machine.backend)
-    announce(console, backend, machine.threads)
+    print_setup(console, backend, machine.threads)
     # With several processes, each child process loads the network.
     network: Any = partial(ESM2.load, model.absolute(), dtype=dtype)
     if devices is None:

@@ -24,11 +24,11 @@ from seqloom._signals import INTERRUPTED_EXIT_CODE
 from seqloom._text import printable
 from seqloom.errors import DataWarning, SeqloomError, WorkerError
 
-BAD_INPUT = 2
-BROKEN_PIPE = 1
-STREAM = "-"
+BAD_INPUT_CODE = 2
+BROKEN_PIPE_CODE = 1
+STDIN = "-"
 # Maximum number of characters of an option's help text in an error message.
-_MAX_HELP = 120
+_MAX_HELP_CHARACTERS = 120
 # Options that take one value each time, but can be repeated.
 _REPEATABLE_OPTIONS = ("--label-column", "--covariate-column", "--missing")
 # Messages about options that a command does not have, but that users expect.
@@ -58,7 +58,7 @@ def run_and_report(app: App, words: Sequence[str], *, with_traceback: bool) -> i
             # at exit.
             with Path(os.devnull).open("wb") as nothing:
                 os.dup2(nothing.fileno(), sys.__stdout__.fileno() if sys.__stdout__ else 1)
-            return BROKEN_PIPE
+            return BROKEN_PIPE_CODE
         failure, message = error, _error_text(error)
     except KeyboardInterrupt as stop:
         if not number:
@@ -70,7 +70,7 @@ def run_and_report(app: App, words: Sequence[str], *, with_traceback: bool) -> i
         traceback.print_exception(failure)
     where = f"process {number}: " if number else ""
     sys.stderr.write(f"{where}error: {printable(message, lines=True)}\n")
-    return BAD_INPUT
+    return BAD_INPUT_CODE
 
 
 def _torchrun_rank() -> int:
@@ -151,16 +151,16 @@ def _describe_standard_input(error: CycloptsError, words: Sequence[str]) -> str 
     """Return an error message if an option got - but cannot read standard input."""
     is_unknown = (
         isinstance(error, UnknownOptionError)
-        and (error.token.keyword or error.token.value) == STREAM
+        and (error.token.keyword or error.token.value) == STDIN
     )
     lacks_value = isinstance(error, MissingArgumentError) and error.argument is not None
     lacking = error.argument.names if lacks_value and error.argument else ()
-    for position in (position for position, word in enumerate(words) if word == STREAM):
+    for position in (position for position, word in enumerate(words) if word == STDIN):
         options = [word for word in words[:position] if word.startswith("--")]
         option = options[-1] if options else words[0]
         if is_unknown or option in lacking:
             return (
-                f"{option} reads files, not standard input ({STREAM}): save the input to a "
+                f"{option} reads files, not standard input ({STDIN}): save the input to a "
                 "file first and give its path."
             )
     return None
@@ -201,7 +201,9 @@ def _describe_missing_argument(command: App, name: str) -> str:
     """Describe a missing argument, with the example of the command's help."""
     arguments = command.assemble_argument_collection(parse_docstring=True)
     text = next((it.parameter.help for it in arguments if it.name == name), None) or ""
-    first = re.split(r"[.;] ", " ".join(text.split()))[0].removesuffix(".")[:_MAX_HELP]
+    first = re.split(r"[.;] ", " ".join(text.split()))[0].removesuffix(".")[
+        :_MAX_HELP_CHARACTERS
+    ]
     hint = " Give files first, then options." if name in {"FILES", "IN"} else ""
     example = re.search(r"Example: (seqloom .+)", command.help or "")
     quoted = f" Example: {example[1]}" if example else ""

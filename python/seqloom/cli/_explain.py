@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from cyclopts import Parameter
 
 from seqloom._text import format_count, printable
-from seqloom.cli._console import announce, open_console
+from seqloom.cli._console import open_console, print_setup
 from seqloom.cli._options import (
     FURTHER_GROUP,
     INTERVAL_GROUP,
@@ -22,8 +22,8 @@ from seqloom.cli._options import (
     TrainedOptions,
     takes_options,
 )
-from seqloom.cli._predict import check_output_path, open_model_and_inputs, paths_of
-from seqloom.cli._read import STREAM, CommandInputs, IntervalOptions
+from seqloom.cli._predict import check_output_path, check_paths, open_model_and_inputs
+from seqloom.cli._read import STDIN, CommandInputs, IntervalOptions
 from seqloom.data import Dataset, Subset
 from seqloom.data._inputs import SourceOptions
 from seqloom.errors import ArgumentError
@@ -100,10 +100,10 @@ def explain(
         ArgumentError: FILES contain no sequences.
     """
     del further  # `fill_options` has applied these options
-    console = open_console(stderr=out == STREAM, quiet=quiet)
-    announce(console, machine.backend, machine.threads)
+    console = open_console(stderr=out == STDIN, quiet=quiet)
+    print_setup(console, machine.backend, machine.threads)
     _check_suffix(out)
-    paths = paths_of(files)
+    paths = check_paths(files)
     inputs = CommandInputs.of(paths, sequences, intervals)
     if not inputs.kind.has_letters:
         raise ArgumentError(
@@ -131,19 +131,19 @@ def explain(
             num_threads=machine.threads,
             progress=tell,
         )
-    names = ["standard input" if it == STREAM else it for it in file_names(read)]
+    names = ["standard input" if it == STDIN else it for it in file_names(read)]
     sources = {"model": printable(model.absolute().name), "files": ", ".join(names)}
     _write_output(console, found, out, total=len(examples), sources=sources)
 
 
 def _check_suffix(out: str) -> None:
     """Raise if the file name is neither that of a page nor that of a table."""
-    if out != STREAM and not out.endswith((_PAGE_SUFFIX, *_TABLE_SUFFIXES)):
+    if out != STDIN and not out.endswith((_PAGE_SUFFIX, *_TABLE_SUFFIXES)):
         raise ArgumentError(
             f"{out}: --out must end in {_PAGE_SUFFIX} (a page) or in .tsv, .csv or "
             ".parquet (a table), or be - for a table on standard output"
         )
-    if out != STREAM and not out.endswith(_PAGE_SUFFIX):
+    if out != STDIN and not out.endswith(_PAGE_SUFFIX):
         find_table_format(out)
 
 
@@ -159,8 +159,8 @@ def _write_output(
     if out.endswith(_PAGE_SUFFIX):
         write_page(Path(out), found, most=len(found), total=total, sources=sources)
     else:
-        (found.to_tsv(sys.stdout) if out == STREAM else found.save(out))
-    where = "standard output" if out == STREAM else out
+        (found.to_tsv(sys.stdout) if out == STDIN else found.save(out))
+    where = "standard output" if out == STDIN else out
     console.print(f"explained {format_count(len(found), 'sequences')}: {where}")
     if left_out := total - len(found):
         console.print(

@@ -15,7 +15,7 @@ from seqloom.errors import MissingFileError
 # The program seqloom-run is in the folder of the native extension.
 _EXE_SUFFIX = ".exe" if sys.platform == "win32" else ""
 PROGRAM = Path(__file__).parents[1] / "_rust" / f"seqloom-run{_EXE_SUFFIX}"
-_WORDS = Parameter(allow_leading_hyphen=True)
+_PROGRAM_WORDS = Parameter(allow_leading_hyphen=True)
 
 
 def export(
@@ -56,7 +56,7 @@ def export(
     console.print(f"exported {type(trained.model).__name__}: {out}")
 
 
-def run(*words: Annotated[str, _WORDS]) -> None:
+def run(*words: Annotated[str, _PROGRAM_WORDS]) -> None:
     """Score files with an exported model; runs the program seqloom-run.
 
     All arguments are passed to seqloom-run; seqloom run --help lists its options.

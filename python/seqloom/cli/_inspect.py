@@ -16,7 +16,7 @@ from rich.text import Text
 
 from seqloom._files import GZIP_MAGIC
 from seqloom.cli import _bed
-from seqloom.cli._console import check_not_existing, open_console, table_of
+from seqloom.cli._console import check_not_existing, make_fact_table, open_console
 from seqloom.cli._options import PATH, SEQUENCE_GROUP, Flag, Threads, takes_options
 from seqloom.errors import ArgumentError
 from seqloom.io._settings import TextOptions
@@ -30,7 +30,7 @@ _MAX_IDS = 3
 _BAR_WIDTH = 40
 _MAX_COLUMNS = 75
 _QUALITY_ROWS = 4
-_TOP_SCORE = 40
+_MAX_SCORE = 40
 _BASES_OF_ALPHABET = {"dna": "ACGTN", "rna": "ACGUN"}
 _BAR_CHARACTERS = " ▁▂▃▄▅▆▇█"
 _ASCII_BAR_CHARACTERS = " .:-=+*#%@"
@@ -81,7 +81,7 @@ def inspect(
     if json:
         sys.stdout.write(json_text.dumps(summary.to_dict(), indent=2) + "\n")
     else:
-        console.print(table_of(summary.facts()))
+        console.print(make_fact_table(summary.facts()))
         _draw_plots(summary, console)
     # Print the summary first, in case the plot cannot be written.
     if plot is None:
@@ -173,7 +173,7 @@ def _draw_positions(summary: "Summary", *, is_plain: bool) -> Iterator[Text]:
     if summary.quality is not None and means:
         yield Text("\nmean quality by position", style="bold")
         values = _average_bins(means)
-        top = max(_TOP_SCORE, *values)
+        top = max(_MAX_SCORE, *values)
         lines = _draw_columns(values, top, rows=_QUALITY_ROWS, is_plain=is_plain)
         for row, line in enumerate(lines):
             yield Text(f"{top * (_QUALITY_ROWS - row) / _QUALITY_ROWS:>6.0f} {line}")

@@ -19,10 +19,10 @@ from seqloom.data.label._table import column_position, read_frame
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.infer._kinds import Kind
 
-DEFAULT_SHARE = 0.1
+VALID_SHARE = 0.1
 # Duplicates stay in one set if there are at least this many distinct sequences per set.
 _MIN_SEQUENCES = 10
-_MAX_SHOWN = 3  # maximum number of chromosomes in an error message
+_MAX_SHOWN_NAMES = 3  # maximum number of chromosomes in an error message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +189,7 @@ class DataPart:
     title: str = ""
 
 
-def parts_of(
+def split_parts(
     data: TrainingData, options: PartOptions, *, folder: Path, seed: int, groups: Any
 ) -> Iterator[DataPart]:
     """Yield the datasets and the output folder of the run, or of each fold."""
@@ -202,7 +202,7 @@ def parts_of(
             yield DataPart(train=train, valid=valid, folder=home, title=title)
         return
     train, valid = whole, data.valid
-    share = DEFAULT_SHARE if options.valid_share is None else options.valid_share
+    share = VALID_SHARE if options.valid_share is None else options.valid_share
     if valid is None and options.valid_chromosomes:
         names = options.valid_chromosomes
         train, valid = hold_out(whole, names, "--valid-chromosomes")
@@ -227,8 +227,8 @@ def hold_out(
     known = dict.fromkeys(names)
     for name in chromosomes:
         if name not in known:
-            shown = ", ".join([*known][:_MAX_SHOWN]) + (
-                ", ..." if len(known) > _MAX_SHOWN else ""
+            shown = ", ".join([*known][:_MAX_SHOWN_NAMES]) + (
+                ", ..." if len(known) > _MAX_SHOWN_NAMES else ""
             )
             raise ArgumentError(
                 f"{option} {name}: no interval has this chromosome; chromosomes: {shown}"
@@ -242,7 +242,7 @@ def hold_out(
     return whole.select(~is_held), whole.plain().select(is_held)
 
 
-def groups_of(
+def read_groups(
     whole: Dataset, inputs: CommandInputs, parts: PartOptions, *, labels: Labels
 ) -> Any:
     """Return the groups of --groups or --group-column; None if neither option is given."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from rich.console import Console
 
 from seqloom._text import format_count
-from seqloom.cli._console import announce, check_not_existing, open_console
+from seqloom.cli._console import check_not_existing, open_console, print_setup
 from seqloom.cli._options import (
     FURTHER_GROUP,
     GENOTYPE_GROUP,
@@ -24,7 +24,7 @@ from seqloom.cli._options import (
     takes_options,
 )
 from seqloom.cli._read import (
-    STREAM,
+    STDIN,
     CommandInputs,
     CovariateOptions,
     IntervalOptions,
@@ -97,13 +97,13 @@ def predict(
         further: Options that --help does not list.
     """
     del further  # `fill_options` has applied these options
-    console = open_console(stderr=out == STREAM, quiet=quiet)
-    announce(console, machine.backend, machine.threads)
-    paths = paths_of(files)
+    console = open_console(stderr=out == STDIN, quiet=quiet)
+    print_setup(console, machine.backend, machine.threads)
+    paths = check_paths(files)
     inputs = CommandInputs.of(paths, sequences, intervals, covariates)
     besides = [*covariates.covariates, *intervals.intervals]
     check_output_path(out, [*inputs.kind.list_files(paths), *besides], overwrite=overwrite)
-    if out != STREAM:
+    if out != STDIN:
         find_table_format(out)
     trained, data = open_model_and_inputs(console, model, inputs, machine=machine)
     with score_bar(console) as report:
@@ -114,11 +114,11 @@ def predict(
             num_threads=machine.threads,
             progress=report,
         )
-    if out == STREAM:
+    if out == STDIN:
         scores.to_tsv(sys.stdout)
     else:
         scores.save(out)
-    where = "standard output" if out == STREAM else out
+    where = "standard output" if out == STDIN else out
     console.print(f"scored {format_count(len(scores), inputs.kind.noun)}: {where}")
 
 
@@ -168,7 +168,7 @@ def evaluate(
     inputs = CommandInputs.of(files, sequences, intervals, covariates, tables, labels)
     inputs.check_labels()
     console = open_console(stderr=json, quiet=quiet)
-    announce(console, machine.backend, machine.threads)
+    print_setup(console, machine.backend, machine.threads)
     reject_exported(model)
     trained = load(model, **machine.to_keywords())
     inputs.kind.check_model(model, trained.encoder)
@@ -227,16 +227,16 @@ def open_model_and_inputs(
     return trained, data
 
 
-def paths_of(files: list[str]) -> list[Path]:
+def check_paths(files: list[str]) -> list[Path]:
     """Return the paths of the files; raise if - is given together with files."""
-    if STREAM in files and len(files) > 1:
+    if STDIN in files and len(files) > 1:
         raise ArgumentError("-: standard input must be the only input; give - or files")
     return [Path(file) for file in files]
 
 
 def check_output_path(out: str, files: list[Path], *, overwrite: bool) -> None:
     """Before scores are computed, raise if the output cannot be written."""
-    if out == STREAM:
+    if out == STDIN:
         return
     path = Path(out)
     target = path.resolve()

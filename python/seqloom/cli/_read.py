@@ -14,10 +14,10 @@ from seqloom.cli._options import Count, Files, Flag, Texts, parse_int
 from seqloom.data import Dataset, Labels
 from seqloom.data._describe import describe_residue_counts
 from seqloom.errors import ArgumentError
-from seqloom.infer._kinds import Kind, kind_of_files
+from seqloom.infer._kinds import Kind, files_kind
 from seqloom.infer._score_bar import byte_progress_bar
 
-STREAM = "-"
+STDIN = "-"
 _SKIP_MESSAGES = {
     "dropped": "intervals skipped because they extend beyond their chromosome",
     "unlabelled": "{} skipped because they have no label",
@@ -157,9 +157,9 @@ class CommandInputs:
     ) -> "CommandInputs":
         """Detect the kind of the files; raise if options for another kind were given."""
         given = changed_options(*values)
-        kind = kind_of_files([*files, *others], given)
+        kind = files_kind([*files, *others], given)
         kind.check_options([*files, *others], given)
-        kinds = {kind_of_files([it], given).name: it for it in (*files, *others)}
+        kinds = {files_kind([it], given).name: it for it in (*files, *others)}
         if len(kinds) > 1:
             parts = (f"{path} contains {name}" for name, path in kinds.items())
             raise ArgumentError(f"give files of one kind: {', '.join(parts)}")
@@ -207,7 +207,7 @@ class CommandInputs:
 
     def open_unlabelled(self, console: Console, encoder: Any) -> Any:
         """Open files to score; return standard input unread, as a binary stream."""
-        if list(self.files) == [Path(STREAM)]:
+        if list(self.files) == [Path(STDIN)]:
             why = "only for files; save the input to a file first"
             reject_options(list(self.kind.options_of(self.given)), why)
             return sys.stdin.buffer

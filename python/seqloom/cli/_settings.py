@@ -13,7 +13,7 @@ from cyclopts.argument import Argument
 from rich.text import Text
 
 from seqloom._files import write_atomic
-from seqloom.cli._console import open_console, table_of
+from seqloom.cli._console import make_fact_table, open_console
 from seqloom.cli._options import OPTION_NAMES
 from seqloom.errors import ArgumentError, FileError
 
@@ -35,7 +35,7 @@ def fill_options(
     del app  # required by cyclopts
     if "--set" in arguments:
         named = [it for it in arguments if it.parse and it.name.startswith("--")]
-        options = {_option_name(it): it for it in named}
+        options = {_toml_name(it): it for it in named}
         words = [token.value for token in options["set"].tokens]
         if "help" in words:
             _print_options(options)
@@ -49,7 +49,7 @@ def fill_options(
             _fill_from_run(arguments, token.value)
 
 
-def _option_name(argument: Argument) -> str:
+def _toml_name(argument: Argument) -> str:
     """Return the name of an option in a TOML file, such as batch_size for --batch-size."""
     return argument.name.removeprefix("--").replace("-", "_").lower()
 
@@ -71,7 +71,7 @@ def _print_options(options: Mapping[str, Argument]) -> None:
             groups.setdefault(group.name, {})[name] = " ".join(notes)
     for title, texts in groups.items():
         console.print(Text(title, style="bold"))
-        console.print(table_of(texts))
+        console.print(make_fact_table(texts))
         console.line()
     console.print(
         "Set an option by --set NAME=VALUE, or by a line NAME = VALUE in the TOML file of "
@@ -194,7 +194,7 @@ def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
             "FILES and all options of the first call"
         )
     for argument in arguments:
-        words = kept.get(_option_name(argument))
+        words = kept.get(_toml_name(argument))
         if argument.parse and not argument.has_tokens and words:
             if argument.name == "FILES" and (
                 lost := [it for it in words if not Path(it).exists()]

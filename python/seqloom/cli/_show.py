@@ -126,9 +126,9 @@ def start_table(first: str, *names: str) -> Table:
 
 def record_noun(run: "Run") -> str:
     """Return the plural noun for the records of a run, such as sequences."""
-    from seqloom.infer._kinds import kind_of_encoder
+    from seqloom.infer._kinds import find_encoder_kind
 
-    return kind_of_encoder(run.trained.encoder).noun
+    return find_encoder_kind(run.trained.encoder).noun
 
 
 def metric_title(name: str, noun: str = "") -> str:
@@ -170,7 +170,7 @@ def _to_json(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class FoldSpread:
     """Values of a metric by fold, with mean and deviation of the defined values."""
 
     values: tuple[float, ...]
@@ -204,7 +204,7 @@ def show_folds(console: Console, runs: Sequence["Run"]) -> None:
     table = start_table("", *folds, "mean", "deviation")
     sizes = (f"{int(part.metrics['n']):,}" for part in parts)
     table.add_row(record_noun(runs[0]), *sizes, "", "")
-    for name, it in spreads_of(runs).items():
+    for name, it in fold_spreads(runs).items():
         mean = f"{it.mean:.4f}" + (f" of {len(it.defined)}" if it.lacking else "")
         cells = (f"{value:.4f}" for value in it.values)
         table.add_row(metric_title(name), *cells, mean, f"{it.deviation:.4f}")
@@ -213,9 +213,9 @@ def show_folds(console: Console, runs: Sequence["Run"]) -> None:
         console.print(f"note: {note}")
 
 
-def facts_of_folds(runs: Sequence["Run"]) -> dict[str, Any]:
+def fold_results(runs: Sequence["Run"]) -> dict[str, Any]:
     """Return the results of each fold and the mean of each metric, for JSON."""
-    spreads = spreads_of(runs)
+    spreads = fold_spreads(runs)
     return {
         "folds": [run_results(run) for run in runs],
         "mean": {name: it.mean for name, it in spreads.items()},
@@ -225,11 +225,11 @@ def facts_of_folds(runs: Sequence["Run"]) -> dict[str, Any]:
     }
 
 
-def spreads_of(runs: Sequence["Run"]) -> dict[str, Spread]:
+def fold_spreads(runs: Sequence["Run"]) -> dict[str, FoldSpread]:
     """Return the values over the folds of each validation metric."""
     parts = [part.metrics for part in _validation_sets(runs)]
     names = [name for name in parts[0] if name != "n"]
-    return {name: Spread(tuple(part[name] for part in parts)) for name in names}
+    return {name: FoldSpread(tuple(part[name] for part in parts)) for name in names}
 
 
 def fold_notes(runs: Sequence["Run"]) -> Iterator[str]:
@@ -239,7 +239,7 @@ def fold_notes(runs: Sequence["Run"]) -> Iterator[str]:
         yield from _class_notes(_validation_sets(runs), task.columns)
     if task.name == "multilabel":
         yield from _label_notes(_validation_sets(runs), task.columns)
-    yield from _metric_notes(spreads_of(runs))
+    yield from _metric_notes(fold_spreads(runs))
 
 
 def _validation_sets(runs: Sequence["Run"]) -> list["Part"]:
@@ -277,7 +277,7 @@ def _label_notes(parts: Sequence["Part"], names: Sequence[str]) -> Iterator[str]
         )
 
 
-def _metric_notes(spreads: dict[str, Spread]) -> Iterator[str]:
+def _metric_notes(spreads: dict[str, FoldSpread]) -> Iterator[str]:
     """Yield notes on metrics that are undefined in a fold."""
     grouped: dict[tuple[int, ...], list[str]] = {}
     for name, spread in spreads.items():

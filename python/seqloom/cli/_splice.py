@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 # Accuracy of a radial basis function network, the best method on this split in the
 # StatLog study.
-PUBLISHED = 0.959
+STATLOG_BEST = 0.959
 # Name of the file with the results. The next demo may replace a folder that contains
 # this file.
-RESULTS = "demo.json"
-LEAD = (
+RESULTS_FILE = "demo.json"
+REPORT_LEAD = (
     "A small convolutional network reads 60 bases of DNA and predicts whether a donor "
     "(EI), an acceptor (IE) or neither (N) is in the middle. It had {}."
 )
@@ -90,7 +90,7 @@ class Outcome:
                 percent(self.accuracy),
                 note=f"95 % interval {100 * low:.1f} to {percent(high)}",
             ),
-            Tile("published", percent(PUBLISHED), note="the best of the StatLog study"),
+            Tile("published", percent(STATLOG_BEST), note="the best of the StatLog study"),
             Tile(
                 "logistic regression",
                 percent(self.linear),
@@ -107,7 +107,7 @@ class Outcome:
         )
 
 
-def compare(run: "Run", splice: Splice) -> Outcome:
+def compare_methods(run: "Run", splice: Splice) -> Outcome:
     """Compare the network with logistic regression; score unseen windows separately."""
     right = _correct_mask(run)
     hits, tests = int(right.sum()), right.size
@@ -124,16 +124,18 @@ def compare(run: "Run", splice: Splice) -> Outcome:
     )
 
 
-def publish(run: "Run", outcome: Outcome, splice: Splice, *, folder: Path) -> Path:
+def write_outcome(run: "Run", outcome: Outcome, splice: Splice, *, folder: Path) -> Path:
     """Write the report of the run with the comparison, and the results as JSON."""
     report = replace(
         run.report,
         title="Primate splice junctions",
-        lead=LEAD.format(splice),
+        lead=REPORT_LEAD.format(splice),
         tiles=outcome.tiles(),
         notes=(*run.report.notes, outcome.note()),
     )
-    write_atomic(folder / RESULTS, (json.dumps(asdict(outcome), indent=2) + "\n").encode())
+    write_atomic(
+        folder / RESULTS_FILE, (json.dumps(asdict(outcome), indent=2) + "\n").encode()
+    )
     return write_report(folder, report)
 
 

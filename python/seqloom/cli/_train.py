@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from rich.console import Console
 
 from seqloom import optim
-from seqloom.cli._console import announce, open_console
+from seqloom.cli._console import open_console, print_setup
 from seqloom.cli._network import (
     NetworkOptions,
     check_network,
@@ -38,9 +38,9 @@ from seqloom.cli._parts import (
     DataPart,
     PartOptions,
     check_parts,
-    groups_of,
     open_parts,
-    parts_of,
+    read_groups,
+    split_parts,
 )
 from seqloom.cli._read import (
     AlphabetOptions,
@@ -52,7 +52,7 @@ from seqloom.cli._read import (
     show_skipped,
 )
 from seqloom.cli._settings import OptionSaver
-from seqloom.cli._show import facts_of_folds, print_json, run_results, show_folds, show_run
+from seqloom.cli._show import fold_results, print_json, run_results, show_folds, show_run
 from seqloom.cli._warn import (
     warn_about_classes,
     warn_about_files,
@@ -213,8 +213,8 @@ def train(
     _check_folder(resume=resume, overwrite=folder.overwrite)
     console = open_console(stderr=json, quiet=quiet)
     warnings = open_console(stderr=True) if quiet else console
-    announce(console, computation.backend, computation.num_threads)
-    if resume and not _holds_run(out):
+    print_setup(console, computation.backend, computation.num_threads)
+    if resume and not _contains_run(out):
         console.print(f"{out} contains no run yet: starting a new one")
     named = tables.to_labels(labels)
     encoding = select_encoding(console, network, inputs, letters=letters)
@@ -222,7 +222,7 @@ def train(
     show_skipped(console, *data.present)
     warn_about_files(warnings, intervals.intervals or files, parts)
     warn_about_classes(warnings, data.whole)
-    groups = groups_of(data.whole, inputs, parts, labels=named)
+    groups = read_groups(data.whole, inputs, parts, labels=named)
     values = (parts, epochs, batches, rates, updates, objective, network, computation)
     runs = [
         _train_run(
@@ -240,7 +240,7 @@ def train(
             callbacks=[OptionSaver(files, changed_options(*values, folder) | inputs.given)],
             **rates.to_keywords(updates),
         )
-        for part in parts_of(data, parts, folder=out, seed=rates.seed, groups=groups)
+        for part in split_parts(data, parts, folder=out, seed=rates.seed, groups=groups)
     ]
     _print_results(console, runs, has_folds=bool(parts.folds), as_json=json)
 
@@ -251,7 +251,7 @@ def _check_folder(*, resume: bool, overwrite: bool) -> None:
         raise ArgumentError("--resume and --overwrite exclude each other: give only one")
 
 
-def _holds_run(out: Path) -> bool:
+def _contains_run(out: Path) -> bool:
     """Return True if a folder contains a run, or the folds of a run."""
     begun = (out.glob(name) for name in ("config.json", "fold-*/config.json"))
     return any(chain.from_iterable(begun))
@@ -283,7 +283,7 @@ def _print_results(
 ) -> None:
     """Print the results as tables or as JSON."""
     if as_json:
-        print_json(facts_of_folds(runs) if has_folds else run_results(runs[0]))
+        print_json(fold_results(runs) if has_folds else run_results(runs[0]))
     elif has_folds:
         show_folds(console, runs)
     else:

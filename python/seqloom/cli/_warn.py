@@ -9,10 +9,10 @@ from rich.console import Console
 
 from seqloom.cli._parts import DataPart, PartOptions
 from seqloom.data import Dataset
-from seqloom.infer._kinds import kind_of
+from seqloom.infer._kinds import get_kind
 from seqloom.models import Trained
 
-_MAX_CLASSES = 3
+_MAX_LISTED = 3
 
 
 def warn_about_files(console: Console, files: Sequence[Path], parts: PartOptions) -> None:
@@ -61,8 +61,8 @@ def _warn_about_similar_names(console: Console, classes: Sequence[str]) -> None:
 
 def _list_classes(names: Sequence[str]) -> str:
     """Join class names; if there are many, list only the first few."""
-    shown = ", ".join(map(repr, names[:_MAX_CLASSES]))
-    more = ", ..." if len(names) > _MAX_CLASSES else ""
+    shown = ", ".join(map(repr, names[:_MAX_LISTED]))
+    more = ", ..." if len(names) > _MAX_LISTED else ""
     return f"the class{'es' if len(names) > 1 else ''} {shown}{more}"
 
 
@@ -81,7 +81,7 @@ def warn_about_untrained_classes(console: Console, part: DataPart) -> None:
 
 def warn_about_overlaps(console: Console, part: DataPart, test: Dataset | None) -> None:
     """Warn if validation or test intervals overlap training intervals."""
-    if not kind_of(part.train).has_chromosomes:
+    if not get_kind(part.train).has_chromosomes:
         return
     for name, other in (("validation", part.valid), ("test", test)):
         count = 0 if other is None else count_overlaps(part.train, other)

@@ -33,7 +33,7 @@ _IS_BLANK = np.isin(np.arange(256), list(b" \t\n\r\v\f"))
 # Valid characters of sequences: printable ASCII except ">".
 _IS_RESIDUE = np.isin(np.arange(256), [byte for byte in range(33, 127) if byte != ord(">")])
 _Array: Any = np.ndarray
-_DEFAULTS = {
+_OPEN_DEFAULTS = {
     "quality": "phred33",
     "comments": "error",
     "whitespace": "error",
@@ -57,7 +57,7 @@ class SourceOptions(TextOptions):
     id_from_header: str | re.Pattern[str] | None = None
 
     def __post_init__(self) -> None:
-        for name in _DEFAULTS:
+        for name in _OPEN_DEFAULTS:
             check_choice(name, getattr(self, name))
         check_column("sequence_column", self.sequence_column)
         check_column("id_column", self.id_column)
@@ -67,8 +67,8 @@ class SourceOptions(TextOptions):
     @property
     def file_options(self) -> dict[str, Any]:
         """The arguments of ``open_sequences`` that differ from the defaults."""
-        options = {name: getattr(self, name) for name in _DEFAULTS}
-        return {name: it for name, it in options.items() if it != _DEFAULTS[name]}
+        options = {name: getattr(self, name) for name in _OPEN_DEFAULTS}
+        return {name: it for name, it in options.items() if it != _OPEN_DEFAULTS[name]}
 
     @property
     def leaves_out(self) -> bool:

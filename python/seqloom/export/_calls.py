@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from seqloom._arguments import quote
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, ExportError
-from seqloom.export._trace import Input, NetworkCall, Traced, trace
-from seqloom.infer._forward import Forward, float_type_of
+from seqloom.export._trace import Input, NetworkCall, Traced, trace_call
+from seqloom.infer._forward import Forward, find_float_type
 from seqloom.infer._input_warnings import warn_of_unfinished
-from seqloom.infer._kinds import kind_of_encoder
+from seqloom.infer._kinds import find_encoder_kind
 from seqloom.models import ESM2, Custom, OnnxModule, Task, TorchModule, Trained
 from seqloom.models._examples import counts_kmers, returns_tokens
 from seqloom.models._trained import find_trained
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-GRAPH, UNPADDED = "graph.json", "graph-unpadded.json"
+GRAPH_FILE, UNPADDED_FILE = "graph.json", "graph-unpadded.json"
 _PADDED_SIZES = ("batch", "length")
 _PACKED_SIZES = ("total", "sequences", "longest", "starts")
 _DEFAULT_BATCH_SIZE = 256
@@ -59,13 +59,13 @@ def prepare_export(
         return ExportSubject(network, trained.encoder, trained.task, size, trained)
     if task is not None and not isinstance(task, Task):
         raise ArgumentError(f"task must be one of sl.models, got {quote(task)}")
-    known = encoder if encoder is not None else setting_of(model, "encoder")
+    known = encoder if encoder is not None else find_setting(model, "encoder")
     return ExportSubject(
         _copy_to_numpy(model), known, task or Custom(), batch_size or _DEFAULT_BATCH_SIZE
     )
 
 
-def setting_of(model: object, name: str) -> Any:
+def find_setting(model: object, name: str) -> Any:
     """Return a setting (encoder, length, crop or pair), or None if it is not set."""
     # A network from an ONNX file stores settings as attributes; other networks have a
     # config.
@@ -73,7 +73,7 @@ def setting_of(model: object, name: str) -> Any:
     return getattr(holder, name, None)
 
 
-def check_reads(subject: ExportSubject, inputs: object) -> None:
+def check_one_input(subject: ExportSubject, inputs: object) -> None:
     """Raise unless exactly one of encoder and inputs is given."""
     if (subject.encoder is None) == (inputs is None):
         raise ArgumentError(
@@ -83,18 +83,18 @@ def check_reads(subject: ExportSubject, inputs: object) -> None:
         )
 
 
-def take_embeddings(subject: ExportSubject, inputs: Any) -> tuple[ExportSubject, Any]:
+def read_embeddings(subject: ExportSubject, inputs: Any) -> tuple[ExportSubject, Any]:
     """Return a model of embeddings as a network that reads arrays and needs no encoder."""
-    kind = kind_of_encoder(subject.encoder)
+    kind = find_encoder_kind(subject.encoder)
     if kind.count_inputs is None or kind.list_arrays is not None:
         return subject, inputs
-    check_reads(subject, inputs)
+    check_one_input(subject, inputs)
     width = kind.count_inputs(subject.encoder)["inputs"]
-    row = Input(("batch", width), float_type_of(subject.model))
+    row = Input(("batch", width), find_float_type(subject.model))
     return replace(subject, encoder=None), row
 
 
-def is_packed(model: Module) -> bool:
+def reads_packed(model: Module) -> bool:
     """Return whether a network reads packed tokens, like `ESM2`."""
     return isinstance(model, ESM2)
 
@@ -137,25 +137,25 @@ class NetworkInput:
 
 def trace_padded(subject: ExportSubject, reading: NetworkInput) -> dict[str, Traced]:
     """Trace the call of `predict` with and without a mask; return traces by file name."""
-    check_reads(subject, reading.inputs)
+    check_one_input(subject, reading.inputs)
     model = subject.model
     forward = Forward.of(model)
     if reading.inputs is not None:
-        return {GRAPH: _trace_inputs(model, forward, reading.inputs)}
-    inputs = _inputs_of(model, forward, reading)
+        return {GRAPH_FILE: _trace_inputs(model, forward, reading.inputs)}
+    inputs = _encoder_inputs(model, forward, reading)
     whole = _trace_inputs(model, forward, inputs)
-    if not _may_pad(reading):
-        return {GRAPH: whole}
-    mask = Input(("batch", reading.length or "length"), float_type_of(model))
+    if not _has_padding(reading):
+        return {GRAPH_FILE: whole}
+    mask = Input(("batch", reading.length or "length"), find_float_type(model))
     padded = _trace_inputs(model, forward, {**inputs, "mask": mask})
     reads_mask = "mask" in list_inputs(padded)
-    return {GRAPH: padded, UNPADDED: whole} if reads_mask else {GRAPH: whole}
+    return {GRAPH_FILE: padded, UNPADDED_FILE: whole} if reads_mask else {GRAPH_FILE: whole}
 
 
-def _may_pad(reading: NetworkInput) -> bool:
+def _has_padding(reading: NetworkInput) -> bool:
     """Return whether the records of a batch may contain padding."""
     encoder = reading.encoder
-    if not kind_of_encoder(encoder).has_letters or counts_kmers(encoder):
+    if not find_encoder_kind(encoder).has_letters or counts_kmers(encoder):
         return False
     return reading.length is None or reading.is_padded
 
@@ -174,10 +174,10 @@ def trace_packed(model: Module) -> dict[str, Traced]:
         ),
         _PACKED_SIZES,
     )
-    return {GRAPH: trace(model, call)}
+    return {GRAPH_FILE: trace_call(model, call)}
 
 
-def trace_rows(model: Module) -> Traced:
+def trace_tokens(model: Module) -> Traced:
     """Trace the call of a network that reads padded tokens."""
     inputs = {
         "input_ids": Input(("batch", "length"), "int64"),
@@ -189,7 +189,7 @@ def trace_rows(model: Module) -> Traced:
         lambda model, given, _: model(given["input_ids"], mask=given["mask"]),
         _PADDED_SIZES,
     )
-    return trace(model, call)
+    return trace_call(model, call)
 
 
 def list_inputs(traced: Traced) -> list[str]:
@@ -203,17 +203,19 @@ def _trace_inputs(model: Module, forward: Forward, inputs: Mapping[str, Input]) 
     call = NetworkCall(
         inputs, lambda model, given, _: forward.call(model, given), _PADDED_SIZES
     )
-    return trace(model, call)
+    return trace_call(model, call)
 
 
-def _inputs_of(model: Module, forward: Forward, reading: NetworkInput) -> dict[str, Input]:
+def _encoder_inputs(
+    model: Module, forward: Forward, reading: NetworkInput
+) -> dict[str, Input]:
     """Return the inputs of a network that reads the batches of an encoder."""
     encoder = reading.encoder
     places: Any = reading.length or "length"
-    kind = "int32" if returns_tokens(encoder) else float_type_of(model)
-    if (count := kind_of_encoder(encoder).count_inputs) is not None:
-        _check_fitted(encoder)
-        return _row_inputs(count(encoder), forward, kind)
+    kind = "int32" if returns_tokens(encoder) else find_float_type(model)
+    if (count := find_encoder_kind(encoder).count_inputs) is not None:
+        _check_is_fitted(encoder)
+        return _token_inputs(count(encoder), forward, kind)
     if counts_kmers(encoder):
         places = int(encoder.places([encoder.k])[0])
     return {
@@ -222,7 +224,7 @@ def _inputs_of(model: Module, forward: Forward, reading: NetworkInput) -> dict[s
     }
 
 
-def _check_fitted(encoder: Any) -> None:
+def _check_is_fitted(encoder: Any) -> None:
     """Raise if an encoder is not fitted."""
     if isinstance(encoder, LearnedEncoder) and not encoder.is_fitted:
         raise ExportError(
@@ -231,7 +233,7 @@ def _check_fitted(encoder: Any) -> None:
         )
 
 
-def _row_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str, Input]:
+def _token_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str, Input]:
     """Return the token inputs that the call of a network accepts."""
     asked = forward.names or set()
     others = {name: sizes[name] for name in sizes if name in asked and sizes[name]}
@@ -241,7 +243,7 @@ def _row_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str,
     return {name: Input(("batch", size), kind) for name, size in sizes.items()}
 
 
-def as_inputs(given: Any) -> dict[str, Input] | None:
+def to_named_inputs(given: Any) -> dict[str, Input] | None:
     """Convert the user's inputs to a dict, and tuples (shapes) to float32 inputs."""
     if given is None:
         return None

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 from seqloom.export._size import (
     Polynomial,
     SymbolicSize,
-    evaluate,
-    fit,
-    polynomial_of,
-    to_plain,
+    evaluate_size,
+    fit_size,
+    to_plain_numbers,
+    to_polynomial,
 )
 from seqloom.nn import Module, functional
 from seqloom.tensor._compile._capture import Capture, GraphRecorder
@@ -94,21 +94,21 @@ class ExportCapture(Capture):
 
     def record(self, name: str, *args: Any, **options: Any) -> Any:
         """Record a call, or compute its result if all its arrays are constants."""
-        if name == "max_pool1d" and _is_beyond_kernel(**options):
+        if name == "max_pool1d" and _is_decomposed(**options):
             return _pooling.max_pool1d(self, *args, **options)
         known = len(self.recorder.graph.operations)
-        made = self._record(name, *args, **options)
+        made = self._record_creation(name, *args, **options)
         for operation in self.recorder.graph.operations[known:]:
             operation.where = SourceLine.current()
         return made
 
-    def _record(self, name: str, *args: Any, **options: Any) -> Any:
+    def _record_creation(self, name: str, *args: Any, **options: Any) -> Any:
         """Record a call as an operation if it creates an array from a size."""
         if has_symbol(args):
             return super().record(name, *args, **options)
         if name not in _ARRAY_CREATORS:
-            options = {key: to_plain(it) for key, it in options.items()}
-            return super().record(name, *to_plain(args), **options)
+            options = {key: to_plain_numbers(it) for key, it in options.items()}
+            return super().record(name, *to_plain_numbers(args), **options)
         written, shape = _ARRAY_CREATORS[name](*args, **options)
         dtype = self._dtype_of(name, args, options)
         kept = {"k": options["k"]} if options.get("k") else {}
@@ -121,7 +121,7 @@ class ExportCapture(Capture):
     def _dtype_of(self, name: str, args: tuple[Any, ...], options: Any) -> np.dtype[Any]:
         """Return the dtype of the result, by calling the function with a small array."""
         small = args if name in {"arange", "eye"} else ((), *args[1:])
-        small = (1,) if name == "eye" else to_plain(small)
+        small = (1,) if name == "eye" else to_plain_numbers(small)
         return self.target.dtype(getattr(self.target, name)(*small, **options))
 
 
@@ -142,24 +142,24 @@ class _SizeRecorder(GraphRecorder):
         if any(len(other) != len(shape) for other in others):
             return value
         rows = zip(value.shape, *others, strict=True)
-        sizes = [self._symbol_of(f"{value.number}.{at}", it) for at, it in enumerate(rows)]
+        sizes = [self._new_symbol(f"{value.number}.{at}", it) for at, it in enumerate(rows)]
         return replace(value, shape=tuple(sizes))
 
-    def _symbol_of(self, name: str, row: Series) -> int:
+    def _new_symbol(self, name: str, row: Series) -> int:
         """Return a new symbol for a size that cannot be computed from earlier sizes."""
         size, *others = row
-        polynomial = polynomial_of(size)
-        if [evaluate(polynomial, it.sizes) for it in self._probes] != others:
+        polynomial = to_polynomial(size)
+        if [evaluate_size(polynomial, it.sizes) for it in self._probes] != others:
             for probe, other in zip(self._probes, others, strict=True):
                 probe.sizes[name] = other
-            polynomial = fit((int(size), *others), self._known) or {(name,): 1}
+            polynomial = fit_size((int(size), *others), self._known) or {(name,): 1}
             size = SymbolicSize(int(size), polynomial)
         if isinstance(size, SymbolicSize):
             self._known.setdefault((int(size), *others), polynomial)
         return size
 
 
-def _is_beyond_kernel(dilation: Any = 1, *, ceil_mode: bool = False, **_: Any) -> bool:
+def _is_decomposed(dilation: Any = 1, *, ceil_mode: bool = False, **_: Any) -> bool:
     """Return whether a pooling with these options is recorded as several operations."""
     return ceil_mode or to_sizes(dilation, 1) != (1,)
 

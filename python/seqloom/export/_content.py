@@ -18,7 +18,7 @@ from seqloom.data._encoder import encoder_input_type, find_override
 from seqloom.errors import ExportError
 from seqloom.export._size import Size
 from seqloom.export._trace import Traced, check_dtype
-from seqloom.infer._kinds import kind_of_encoder
+from seqloom.infer._kinds import find_encoder_kind
 from seqloom.models import Classify, Multilabel, Regress
 from seqloom.nn._parameters import ModuleArray
 from seqloom.tensor._compile._numpy._fuse import find_fused_dtype
@@ -69,21 +69,21 @@ def graph_to_json(traced: Traced, weights: ArrayTable) -> dict[str, Any]:
     writer = _ArgumentWriter()
     graph = traced.graph
     inputs = [
-        {"name": traced.inputs[value.number], **writer.declare(value)}
+        {"name": traced.inputs[value.number], **writer.declare_value(value)}
         for value in graph.inputs
         if value.number in traced.inputs
     ]
     arrays = [
-        {"name": weights.add(traced.weights[value.number]), **writer.declare(value)}
+        {"name": weights.add(traced.weights[value.number]), **writer.declare_value(value)}
         for value in graph.inputs
         if value.number in traced.weights
     ]
     for number, array in graph.constants.items():
         value = Value(number, tuple(array.shape), array.dtype)
-        arrays.append({"name": weights.add_constant(array), **writer.declare(value)})
+        arrays.append({"name": weights.add_constant(array), **writer.declare_value(value)})
     groups = _group_fused(graph)
     operations = [writer.operation(it) for group in groups for it in group]
-    outputs = [{"name": "outputs", **writer.use(it)} for it in graph.outputs]
+    outputs = [{"name": "outputs", **writer.refer_to(it)} for it in graph.outputs]
     ends = list(accumulate(map(len, groups)))
     ranges = [
         [end - len(group), end]
@@ -91,7 +91,7 @@ def graph_to_json(traced: Traced, weights: ArrayTable) -> dict[str, Any]:
         if len(group) > 1
     ]
     return {
-        "version": VERSION,
+        "version": EXPORT_VERSION,
         "inputs": inputs,
         "weights": arrays,
         "operations": operations,
@@ -104,13 +104,13 @@ def _group_fused(graph: Graph) -> list[list[Operation]]:
     """Order the operations so that fused operations are adjacent."""
     # A reduction is not fused, because fusion would change the order of its additions.
     aliases = Aliases(graph, with_views=False)
-    grouping = Grouping(aliases, _find_dtype, with_reductions=False)
+    grouping = Grouping(aliases, _find_fused_dtype, with_reductions=False)
     for operation in graph.operations:
         grouping.add_operation(operation)
     return [it.operations for it in sort_groups(grouping.list_groups())]
 
 
-def _find_dtype(operation: Operation) -> str | None:
+def _find_fused_dtype(operation: Operation) -> str | None:
     """Return the dtype in which an operation can be fused, or None if it cannot."""
     if operation.name == "scale_shift" and len(operation.inputs()) == 3:  # noqa: PLR2004 - no mask
         return operation.outputs[0].dtype.name
@@ -123,13 +123,13 @@ class _ArgumentWriter:
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
 
-    def declare(self, value: Value) -> dict[str, Any]:
+    def declare_value(self, value: Value) -> dict[str, Any]:
         """Convert a new value, with its shape and dtype, to JSON."""
         number = self._numbers.setdefault(value.number, len(self._numbers))
         kind = check_dtype(value.dtype, "an array of the network")
         return {"value": number, "dtype": kind, "shape": list(value.shape)}
 
-    def use(self, value: Value) -> dict[str, Any]:
+    def refer_to(self, value: Value) -> dict[str, Any]:
         """Convert a reference to an earlier value to JSON."""
         return {"value": self._numbers[value.number]}
 
@@ -141,23 +141,23 @@ class _ArgumentWriter:
         try:
             return {
                 "name": operation.name,
-                "args": [self._argument(arg) for arg in _normalise_arguments(operation)],
-                "options": {name: self._argument(it) for name, it in options.items()},
-                "outputs": [self.declare(value) for value in operation.outputs],
+                "args": [self._to_json(arg) for arg in _normalise_arguments(operation)],
+                "options": {name: self._to_json(it) for name, it in options.items()},
+                "outputs": [self.declare_value(value) for value in operation.outputs],
                 "line": PurePath(operation.where).name,
             }
         except ExportError as error:
             raise ExportError(f"{operation.where}, {operation.name}: {error}") from None
 
-    def _argument(self, arg: Any) -> Any:
+    def _to_json(self, arg: Any) -> Any:
         """Convert an argument to JSON, as docs/reference/exported-model.md defines it."""
         if isinstance(arg, Value):
-            return self.use(arg)
+            return self.refer_to(arg)
         if is_list(arg):
-            return [self._argument(part) for part in arg]
+            return [self._to_json(part) for part in arg]
         if isinstance(arg, slice):
             key = cast("Any", arg)
-            return {"slice": self._argument([key.start, key.stop, key.step])}
+            return {"slice": self._to_json([key.start, key.stop, key.step])}
         return arg.to_json() if isinstance(arg, Size) else _to_json_value(arg)
 
 
@@ -200,7 +200,7 @@ def _to_json_value(arg: Any) -> Any:
     )
 
 
-FORMAT, VERSION = "seqloom-export", 2
+EXPORT_FORMAT, EXPORT_VERSION = "seqloom-export", 2
 _HASH_PLACEHOLDER = "0" * 64
 
 
@@ -219,8 +219,8 @@ def write_manifest(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> byte
     """Write export.json, with the hashes of the other files and of itself."""
     table = {
         "checksum": _HASH_PLACEHOLDER,
-        "format": FORMAT,
-        "version": VERSION,
+        "format": EXPORT_FORMAT,
+        "version": EXPORT_VERSION,
         "written_by": f"seqloom {version('seqloom')}",
         **facts,
         "files": {name: sha256(data).hexdigest() for name, data in files.items()},
@@ -271,5 +271,5 @@ def describe_encoder(encoder: Any, dtype: str) -> dict[str, Any]:
 
 def learned_arrays(encoder: Any, dtype: str) -> dict[str, NDArray[Any]]:
     """Return the arrays of encoder.safetensors; empty if the encoder has no arrays."""
-    list_arrays = kind_of_encoder(encoder).list_arrays
+    list_arrays = find_encoder_kind(encoder).list_arrays
     return {} if list_arrays is None else list_arrays(encoder, dtype)

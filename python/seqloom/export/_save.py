@@ -8,17 +8,17 @@ from seqloom._arguments import as_bool, as_choice, as_integer, as_path
 from seqloom._files import write_atomic
 from seqloom.errors import ArgumentError, ExportError, RunFolderError
 from seqloom.export._calls import (
-    GRAPH,
+    GRAPH_FILE,
     ExportSubject,
     NetworkInput,
-    as_inputs,
-    is_packed,
+    find_setting,
     prepare_export,
-    setting_of,
-    take_embeddings,
+    read_embeddings,
+    reads_packed,
+    to_named_inputs,
     trace_packed,
     trace_padded,
-    trace_rows,
+    trace_tokens,
 )
 from seqloom.export._content import (
     ArrayTable,
@@ -32,8 +32,8 @@ from seqloom.export._content import (
     write_manifest,
 )
 from seqloom.export._onnx._builder import import_onnx
-from seqloom.export._onnx._convert import PrimitiveBackend, to_model
-from seqloom.export._write import check_target, write
+from seqloom.export._onnx._convert import PrimitiveBackend, build_model
+from seqloom.export._write import check_target, write_export
 from seqloom.infer._exported import MANIFEST
 from seqloom.models._examples import counts_kmers
 from seqloom.record import Record, Safetensors
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     Shape = tuple[int | str, ...]
 
 
-_BATCH_LIMIT = 1 << 16  # exclusive maximum of a batch size, as in seqloom-run
+_BATCH_SIZE_LIMIT = 1 << 16  # exclusive maximum of a batch size, as in seqloom-run
 
 
 def save(
@@ -119,49 +119,51 @@ def save(
     target = as_path("path", path)
     check_target(target, overwrite=as_bool("overwrite", overwrite))
     subject = prepare_export(
-        model, encoder=encoder, task=task, batch_size=_as_count(batch_size)
+        model, encoder=encoder, task=task, batch_size=_to_count(batch_size)
     )
-    subject, inputs = take_embeddings(subject, inputs)
-    as_integer("batch_size", subject.batch_size, least=1, limit=_BATCH_LIMIT)
+    subject, inputs = read_embeddings(subject, inputs)
+    as_integer("batch_size", subject.batch_size, least=1, limit=_BATCH_SIZE_LIMIT)
     facts = _manifest_facts(subject, length=length, crop=crop, pair=pair, pool=pool)
     reading = NetworkInput(
-        subject.encoder, facts["length"], facts["crop"] == "pad", as_inputs(inputs)
+        subject.encoder, facts["length"], facts["crop"] == "pad", to_named_inputs(inputs)
     )
     check_encoder(subject.encoder)
-    packed = is_packed(subject.model)
+    packed = reads_packed(subject.model)
     graphs = trace_packed(subject.model) if packed else trace_padded(subject, reading)
     files = _make_files(subject, graphs)
-    write(target, {MANIFEST: write_manifest(facts, files), **files}, overwrite=overwrite)
+    write_export(
+        target, {MANIFEST: write_manifest(facts, files), **files}, overwrite=overwrite
+    )
 
 
 def _manifest_facts(subject: ExportSubject, **given: Any) -> dict[str, Any]:
     """Return the entries of export.json, except versions and files."""
     held = subject.model
-    known = {name: setting_of(held, name) for name in ("length", "crop", "pair")}
+    known = {name: find_setting(held, name) for name in ("length", "crop", "pair")}
     found = {name: known.get(name) if it is None else it for name, it in given.items()}
     choices = {"crop": ["pad"], "pair": ["sum"], "pool": ["mean", "cls"]}
     for name, known_choices in choices.items():
         if found[name] is not None:
             as_choice(name, found[name], known_choices)
-    if found["pool"] and not is_packed(held):
+    if found["pool"] and not reads_packed(held):
         raise ArgumentError(
             "pool is for sl.models.ESM2, which returns a row for each token"
         )
     if found["crop"] and found["length"] is None:
         raise ArgumentError('crop="pad" needs length=, the length of all records')
     is_of_words = counts_kmers(subject.encoder)  # genotypes have no length
-    layout = "packed" if is_packed(held) else "padded"
+    layout = "packed" if reads_packed(held) else "padded"
     return {
         "task": describe_task(subject.task),
         "batch_size": subject.batch_size,
         "layout": layout,
-        "length": None if is_of_words else _as_count(found["length"], "length"),
+        "length": None if is_of_words else _to_count(found["length"], "length"),
         **{name: found[name] for name in ("crop", "pair", "pool")},
         "training": describe_training(subject.trained, subject.encoder),
     }
 
 
-def _as_count(number: Any, name: str = "batch_size") -> int | None:
+def _to_count(number: Any, name: str = "batch_size") -> int | None:
     """Validate an optional number."""
     return None if number is None else as_integer(name, number, least=1)
 
@@ -240,19 +242,19 @@ def onnx(
         )
     import_onnx()
     subject = prepare_export(model, encoder=encoder, task=task, batch_size=None)
-    subject, inputs = take_embeddings(subject, inputs)
-    length = setting_of(subject.model, "length") if length is None else length
-    is_padded = setting_of(subject.model, "crop") == "pad"
-    reading = NetworkInput(subject.encoder, length, is_padded, as_inputs(inputs))
+    subject, inputs = read_embeddings(subject, inputs)
+    length = find_setting(subject.model, "length") if length is None else length
+    is_padded = find_setting(subject.model, "crop") == "pad"
+    reading = NetworkInput(subject.encoder, length, is_padded, to_named_inputs(inputs))
     check_encoder(subject.encoder)
     # Export the padded graph, because ONNX has no operators for packed tokens.
     model = subject.model.to(PrimitiveBackend())
-    packed = is_packed(model)
-    traced = trace_rows(model) if packed else trace_padded(subject, reading)[GRAPH]
-    write_atomic(target, _to_bytes(subject, traced, length=length))
+    packed = reads_packed(model)
+    traced = trace_tokens(model) if packed else trace_padded(subject, reading)[GRAPH_FILE]
+    write_atomic(target, _make_bytes(subject, traced, length=length))
 
 
-def _to_bytes(subject: ExportSubject, traced: Traced, *, length: int | None) -> bytes:
+def _make_bytes(subject: ExportSubject, traced: Traced, *, length: int | None) -> bytes:
     """Create the content of the file, and validate the content with onnx."""
     weights = ArrayTable(subject.model)
     for path in traced.weights.values():
@@ -266,8 +268,8 @@ def _to_bytes(subject: ExportSubject, traced: Traced, *, length: int | None) -> 
         first = next(it for it in traced.graph.inputs if it.number in traced.inputs)
         about["encoder"] = describe_encoder(subject.encoder, str(first.dtype))
     about["length"] = length
-    about |= {name: setting_of(subject.model, name) for name in ("crop", "pair")}
-    model = to_model(traced, weights.arrays, task=subject.task, about=about)
+    about |= {name: find_setting(subject.model, name) for name in ("crop", "pair")}
+    model = build_model(traced, weights.arrays, task=subject.task, about=about)
     library = import_onnx()
     try:
         library.checker.check_model(model, full_check=True)

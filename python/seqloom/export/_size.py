@@ -59,7 +59,7 @@ class SymbolicSize(int):
         if not isinstance(other, int):
             return NotImplemented
         fraction = _add_to_fraction(self, other) or _add_to_fraction(other, self)
-        total = add(self.polynomial, polynomial_of(other))
+        total = add_sizes(self.polynomial, to_polynomial(other))
         return _make_size(int(self) + int(other), total, fraction)
 
     __radd__ = __add__
@@ -71,8 +71,8 @@ class SymbolicSize(int):
         return -self + other if isinstance(other, int) else NotImplemented
 
     def __neg__(self) -> Any:
-        fraction = self.fraction and (_negate(*self.fraction), self.fraction[1])
-        return _make_size(-int(self), multiply(self.polynomial, {(): -1}), fraction)
+        fraction = self.fraction and (_negate_numerator(*self.fraction), self.fraction[1])
+        return _make_size(-int(self), multiply_sizes(self.polynomial, {(): -1}), fraction)
 
     def __pos__(self) -> Any:
         return self
@@ -87,7 +87,7 @@ class SymbolicSize(int):
             return _multiply_float(self, other)
         if not isinstance(other, int):
             return NotImplemented
-        product = multiply(self.polynomial, polynomial_of(other))
+        product = multiply_sizes(self.polynomial, to_polynomial(other))
         return _make_size(int(self) * int(other), product)
 
     __rmul__ = __mul__
@@ -140,22 +140,22 @@ class SymbolicRatio(float):
         return -(-self.size // self.over)
 
 
-def to_plain(arg: Any) -> Any:
+def to_plain_numbers(arg: Any) -> Any:
     """Replace symbolic numbers by plain numbers, because NumPy checks exact types."""
     if type(arg) in (list, tuple):
-        return type(arg)(map(to_plain, arg))
+        return type(arg)(map(to_plain_numbers, arg))
     kinds: dict[type[Any], type[Any]] = {SymbolicSize: int, SymbolicRatio: float}
     return kinds[type(arg)](arg) if type(arg) in kinds else arg
 
 
-def polynomial_of(size: int) -> Polynomial:
+def to_polynomial(size: int) -> Polynomial:
     """Return the polynomial of a size or of a plain integer, which is a constant."""
     if isinstance(size, SymbolicSize):
         return size.polynomial
     return {(): int(size)} if size else {}
 
 
-def evaluate(polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
+def evaluate_size(polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
     """Compute a polynomial at given sizes."""
     return sum(
         times * prod(_evaluate_factor(it, sizes) for it in factors)
@@ -163,7 +163,7 @@ def evaluate(polynomial: Polynomial, sizes: Mapping[str, int]) -> int:
     )
 
 
-def add(left: Polynomial, right: Polynomial, times: int = 1) -> Polynomial:
+def add_sizes(left: Polynomial, right: Polynomial, times: int = 1) -> Polynomial:
     """Add a multiple of one polynomial to another."""
     total = dict(left)
     for factors, more in right.items():
@@ -171,19 +171,19 @@ def add(left: Polynomial, right: Polynomial, times: int = 1) -> Polynomial:
     return {factors: it for factors, it in total.items() if it}
 
 
-def multiply(left: Polynomial, right: Polynomial) -> Polynomial:
+def multiply_sizes(left: Polynomial, right: Polynomial) -> Polynomial:
     """Multiply two polynomials."""
     total: Polynomial = {}
     for one, times in left.items():
         shifted = {_sort_factors((*one, *two)): it for two, it in right.items()}
-        total = add(total, shifted, times)
+        total = add_sizes(total, shifted, times)
     return total
 
 
-def divide(polynomial: Polynomial, over: int) -> Polynomial:
+def divide_size(polynomial: Polynomial, over: int) -> Polynomial:
     """Divide by a positive integer and round down; equal quotients get the same form."""
     if (fraction := find_fraction(polynomial)) is not None:
-        return divide(fraction[0], over * fraction[1])
+        return divide_size(fraction[0], over * fraction[1])
     whole = {factors: it // over for factors, it in polynomial.items() if it // over}
     rest = {factors: it % over for factors, it in polynomial.items() if it % over}
     shift = rest.pop((), 0)
@@ -192,15 +192,15 @@ def divide(polynomial: Polynomial, over: int) -> Polynomial:
     common = gcd(over, *rest.values())
     over, shift = over // common, shift // common
     rest = {factors: rest[factors] // common for factors in sorted(rest, key=repr)}
-    numerator = add(rest, {(): shift})
+    numerator = add_sizes(rest, {(): shift})
     # Choose one of two equal forms: -((2 - x) // 3) equals x // 3, and x - (x + 1) // 2
     # equals x // 2.
     opposite = (*(over - it for it in rest.values()), over - 1 - shift)
     if opposite < (*rest.values(), shift):
-        return add(whole, divide(_negate(numerator, over), over), -1)
+        return add_sizes(whole, divide_size(_negate_numerator(numerator, over), over), -1)
     quotient = Quotient(tuple(sorted(numerator.items(), key=repr)), over)
     is_nested = find_fraction(numerator) is not None
-    return add(whole, divide(numerator, over) if is_nested else {(quotient,): 1})
+    return add_sizes(whole, divide_size(numerator, over) if is_nested else {(quotient,): 1})
 
 
 def find_fraction(polynomial: Polynomial) -> Fraction | None:
@@ -211,13 +211,13 @@ def find_fraction(polynomial: Polynomial) -> Fraction | None:
     times, quotient = polynomial[keys[0]], cast("Quotient", keys[0][0])
     numerator, over = dict(quotient.terms), quotient.over
     if times < 0:
-        numerator = _negate(numerator, over)
-    return add(numerator, add(polynomial, {keys[0]: -times}), over), over
+        numerator = _negate_numerator(numerator, over)
+    return add_sizes(numerator, add_sizes(polynomial, {keys[0]: -times}), over), over
 
 
-def _negate(numerator: Polynomial, over: int) -> Polynomial:
+def _negate_numerator(numerator: Polynomial, over: int) -> Polynomial:
     """Return the numerator of -(x // n), which is (n - 1 - x) // n."""
-    return add({(): over - 1}, numerator, -1)
+    return add_sizes({(): over - 1}, numerator, -1)
 
 
 def _divide_exactly(polynomial: Polynomial, by: Polynomial) -> Polynomial | None:
@@ -230,7 +230,10 @@ def _divide_exactly(polynomial: Polynomial, by: Polynomial) -> Polynomial | None
         if rest[factors] % by[lead] or not all(_pop_factor(remaining, it) for it in lead):
             return None
         part = {tuple(remaining): rest[factors] // by[lead]}
-        quotient, rest = add(quotient, part), add(rest, multiply(part, by), -1)
+        quotient, rest = (
+            add_sizes(quotient, part),
+            add_sizes(rest, multiply_sizes(part, by), -1),
+        )
     return quotient
 
 
@@ -245,13 +248,13 @@ def _pop_factor(factors: list[Any], factor: Any) -> bool:
 def _divide_sizes(size: int, other: int) -> tuple[int, int]:
     """Return quotient and remainder, as plain integers if they have no polynomial."""
     whole, rest = divmod(int(size), int(other))
-    below = polynomial_of(other)
+    below = to_polynomial(other)
     common = gcd(*below.values())
     primitive = {factors: it // common for factors, it in below.items()}
-    above = _divide_exactly(polynomial_of(size), primitive)
+    above = _divide_exactly(to_polynomial(size), primitive)
     if above is None:
         return whole, rest
-    quotient = _make_size(whole, divide(above, common), (above, common))
+    quotient = _make_size(whole, divide_size(above, common), (above, common))
     return quotient, size - other * quotient
 
 
@@ -275,7 +278,7 @@ def _add_to_fraction(size: int, other: int) -> Fraction | None:
     if fraction is None:
         return None
     numerator, over = fraction
-    return add(numerator, polynomial_of(other), over), over
+    return add_sizes(numerator, to_polynomial(other), over), over
 
 
 def _make_size(value: int, polynomial: Polynomial, fraction: Fraction | None = None) -> int:
@@ -288,7 +291,7 @@ def _evaluate_factor(factor: str | Quotient, sizes: Mapping[str, int]) -> int:
     """Compute a factor at given sizes."""
     if isinstance(factor, str):
         return sizes[factor]
-    return evaluate(dict(factor.terms), sizes) // factor.over
+    return evaluate_size(dict(factor.terms), sizes) // factor.over
 
 
 def _sort_factors(factors: Monomial) -> Monomial:
@@ -342,12 +345,12 @@ def _list_sizes(fraction: Fraction, names: Mapping[str, Polynomial]) -> Iterator
     degree = max(map(len, fraction[0]), default=0)
     for count in range(1, min(degree, _MAX_FACTORS) + 1):
         for of in combinations_with_replacement(names, count):
-            product = reduce(multiply, (names[name] for name in of))
-            if (size := _as_size(fraction, of, product)) is not None:
+            product = reduce(multiply_sizes, (names[name] for name in of))
+            if (size := _to_size(fraction, of, product)) is not None:
                 yield size
 
 
-def _as_size(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Size | None:
+def _to_size(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Size | None:
     """Return a fraction as a size if it is (sizes * times + shift) // over; else None."""
     numerator, over = fraction
     if any(factors and factors not in numerator for factors in product):
@@ -355,7 +358,7 @@ def _as_size(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Si
     first = next(factors for factors in product if factors)
     sign = 1 if product[first] > 0 else -1
     times, per = sign * numerator[first], sign * product[first]
-    rest = add(multiply(numerator, {(): per}), product, -times)
+    rest = add_sizes(multiply_sizes(numerator, {(): per}), product, -times)
     if any(rest):
         return None
     common = gcd(times, over * per)
@@ -363,7 +366,7 @@ def _as_size(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Si
     return Size(of, times // common, over, shift // over, shift % over)
 
 
-def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | None:
+def fit_size(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | None:
     """Return the polynomial that is equal to a plain integer in all traces."""
     # `int`, `len` and NumPy return plain integers. A network from an ONNX file computes
     # shapes from these plain integers, as a product of sizes, times a factor, plus a
@@ -374,8 +377,8 @@ def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | Non
         for factors in combinations_with_replacement(known, count):
             products = [prod(it) for it in zip(*factors, strict=True)]
             if (line := _fit_line(numbers, products)) is not None:
-                product = reduce(multiply, (known[it] for it in factors))
-                return add({(): line[1]}, product, line[0])
+                product = reduce(multiply_sizes, (known[it] for it in factors))
+                return add_sizes({(): line[1]}, product, line[0])
     return None
 
 

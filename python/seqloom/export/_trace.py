@@ -42,7 +42,7 @@ _TRACE_BATCH = 745
 _TRACE_LENGTHS = ((2321, 1), (13, 1), (8 * 13, 8), (64 * 2321, 64))
 # (batch, length) of the other traces, short and long. A network may reject some of
 # these sizes, but must run the same operations at all other sizes.
-_PROBES = (
+_PROBE_SIZES = (
     *((1, 2), (3, 3), (2, 4), (1, 5), (2, 12), (256, 33), (64, 300)),
     *((2, 2824), (7, 5781), (3, 100_000)),
 )
@@ -117,7 +117,7 @@ class Traced:
     weights: dict[int, str]
 
 
-def trace(model: Module, call: NetworkCall) -> Traced:
+def trace_call(model: Module, call: NetworkCall) -> Traced:
     """Trace the call with symbolic sizes, and check the trace against other sizes."""
     first: ShapeError | None = None
     for length, unit in _TRACE_LENGTHS:
@@ -127,7 +127,7 @@ def trace(model: Module, call: NetworkCall) -> Traced:
         except ShapeError as error:  # the network rejects this length, so try the next
             first = first or error
             continue
-        probes = list(_probe(model, call, traced.graph, unit=unit))
+        probes = list(_trace_probes(model, call, traced.graph, unit=unit))
         if not has_all_symbols(traced.graph, probes):
             traced = _run_symbolically(model, call, sizes, probes=probes)
         return _remove_unused(traced, merge_traces(traced.graph, probes, sizes))
@@ -142,9 +142,13 @@ def trace(model: Module, call: NetworkCall) -> Traced:
     ) from first
 
 
-def _probe(model: Module, call: NetworkCall, graph: Graph, *, unit: int) -> Iterator[Probe]:
+def _trace_probes(
+    model: Module, call: NetworkCall, graph: Graph, *, unit: int
+) -> Iterator[Probe]:
     """Yield traces at other sizes; skip sizes at which the network raises an error."""
-    probes = {(batch, it) for batch, length in _PROBES for it in (length, unit * length)}
+    probes = {
+        (batch, it) for batch, length in _PROBE_SIZES for it in (length, unit * length)
+    }
     for batch, length in sorted(probes, key=lambda it: it[1]):
         sizes = _name_sizes(call, batch, length)
         try:
@@ -194,7 +198,7 @@ def _run_symbolically(
         new_input = capture.recorder.new_input
         symbols = {it: new_input(x.at(sizes), x.dtype) for it, x in call.inputs.items()}
         tensors = {name: Tensor(symbol, capture) for name, symbol in symbols.items()}
-        with _as_export_errors(), capture.run_on_thread(), reject_impure_calls(set()):
+        with _convert_errors(), capture.run_on_thread(), reject_impure_calls(set()):
             with reject_outside_calls():
                 result = call.run(model, tensors, sizes)
             _check_unchanged(capture)
@@ -217,7 +221,7 @@ def _add_weight_inputs(capture: ExportCapture, model: Module) -> dict[int, str]:
 
 _SCALAR_TYPES = (bool, int, float, str)
 # Replace the advice in the message, which applies only to compiled steps.
-_REPLACED_ADVICE = {
+_ADVICE_BY_ERROR = {
     "inside a compiled step": "while it is exported",
     "in a compiled step": "while it is exported",
     "which a compiled step": "which an exported model",
@@ -226,13 +230,13 @@ _REPLACED_ADVICE = {
 
 
 @contextmanager
-def _as_export_errors() -> Generator[None]:
+def _convert_errors() -> Generator[None]:
     """Convert errors of a compiled step to ExportError."""
     try:
         yield
     except CaptureError as error:
         message = error.problem
-        for old, new in _REPLACED_ADVICE.items():
+        for old, new in _ADVICE_BY_ERROR.items():
             message = message.replace(old, new)
         raise ExportError(
             f"{message}. An exported model computes with tensors only: use sl.tensor.where "

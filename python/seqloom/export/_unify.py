@@ -11,10 +11,10 @@ from seqloom.export._size import (
     Series,
     SymbolicRatio,
     SymbolicSize,
-    evaluate,
+    evaluate_size,
     find_size,
-    fit,
-    polynomial_of,
+    fit_size,
+    to_polynomial,
 )
 from seqloom.tensor._graph import Graph, Operation, Value
 
@@ -45,7 +45,7 @@ def has_all_symbols(graph: Graph, probes: Sequence[Probe]) -> bool:
     """Return whether the symbolic sizes of a graph are correct in all other traces."""
     values = [value for op in graph.operations for value in op.outputs]
     return all(
-        tuple(evaluate(polynomial_of(size), probe.sizes) for size in value.shape)
+        tuple(evaluate_size(to_polynomial(size), probe.sizes) for size in value.shape)
         == probe.shapes.get(value.number)
         for value in values
         for probe in probes
@@ -58,12 +58,12 @@ def check_operations(first: Graph, other: Graph) -> None:
     difference = next((it for it in pairs if it[0].name != it[1].name), None)
     if difference is not None:
         one, two = difference
-        raise _make_layer_error(one.where, two.where, functions=True) or _differs_error(
+        raise _make_layer_error(one.where, two.where, functions=True) or _difference_error(
             one.where, f"calls {one.name}, where {two.where} calls {two.name}"
         )
     if len(first.operations) != len(other.operations):
         last = max(first.operations, other.operations, key=len)[-1]
-        raise _differs_error(last.where, f"calls {last.name} more often")
+        raise _difference_error(last.where, f"calls {last.name} more often")
 
 
 @dataclass(slots=True)
@@ -77,8 +77,8 @@ class _GraphMerger:
 
     def add_name(self, name: str, size: int) -> None:
         """Add a size with a name."""
-        polynomial = polynomial_of(size)
-        others = (evaluate(polynomial, it.sizes) for it in self.probes)
+        polynomial = to_polynomial(size)
+        others = (evaluate_size(polynomial, it.sizes) for it in self.probes)
         self.names[name] = polynomial
         self.series.setdefault((int(size), *others), polynomial)
 
@@ -86,17 +86,19 @@ class _GraphMerger:
         """Merge an operation of all traces; raise if it is not the same in all traces."""
         first = row[0]
         if len({len(it.outputs) for it in row}) > 1:
-            raise _differs_error(first.where, f"calls {first.name} with another result")
+            raise _difference_error(first.where, f"calls {first.name} with another result")
         if "body" in first.options:
             raise ExportError(
                 f"{first.where}: a loop (sl.tensor.scan) cannot be exported; use "
                 "sl.nn.LSTM, sl.nn.GRU or operations on whole arrays"
             )
-        args = self._merge([it.args for it in row], first.where)
-        options = self._merge([it.options for it in row], first.where)
+        args = self._merge_argument([it.args for it in row], first.where)
+        options = self._merge_argument([it.options for it in row], first.where)
         for values in _zip_traces(it.outputs for it in row):
             if len({(it.number, len(it.shape), it.dtype) for it in values}) > 1:
-                raise _differs_error(first.where, f"calls {first.name} with other arrays")
+                raise _difference_error(
+                    first.where, f"calls {first.name} with other arrays"
+                )
         outputs = tuple(map(self.value, first.outputs))
         return Operation(first.name, args, options, outputs, first.where)
 
@@ -117,14 +119,14 @@ class _GraphMerger:
             self.add_name(name, size)
         return name
 
-    def _merge(self, row: Sequence[Any], where: str) -> Any:
+    def _merge_argument(self, row: Sequence[Any], where: str) -> Any:
         """Merge an argument of all traces."""
         first = row[0]
-        if len(set(map(_kind_of, row))) > 1:
-            raise _differs_error(where, "passes arguments of different types")
+        if len(set(map(_argument_type, row))) > 1:
+            raise _difference_error(where, "passes arguments of different types")
         if isinstance(first, Value):  # numbers with the same value in all traces
             if len({it.number for it in row}) > 1:
-                raise _differs_error(where, "reads different values")
+                raise _difference_error(where, "reads different values")
             return self.values[first.number]
         kinds = [kind for kind in _MERGE if isinstance(first, kind)]
         return (
@@ -134,30 +136,32 @@ class _GraphMerger:
     def merge_list(self, row: Sequence[Any], where: str) -> Any:
         """Merge lists or tuples element by element."""
         if len({len(it) for it in row}) > 1:
-            raise _differs_error(where, "passes lists of different lengths")
-        parts = [self._merge(it, where) for it in _zip_traces(row)]
+            raise _difference_error(where, "passes lists of different lengths")
+        parts = [self._merge_argument(it, where) for it in _zip_traces(row)]
         return parts if isinstance(row[0], list) else tuple(parts)
 
     def merge_dict(self, row: Sequence[dict[str, Any]], where: str) -> Any:
         """Merge the options of all traces by name."""
         if any(it.keys() != row[0].keys() for it in row):
-            raise _differs_error(where, "passes other options")
-        return {key: self._merge([it[key] for it in row], where) for key in row[0]}
+            raise _difference_error(where, "passes other options")
+        return {key: self._merge_argument([it[key] for it in row], where) for key in row[0]}
 
     def merge_slice(self, row: Sequence[Any], where: str) -> Any:
         """Merge slices by their start, stop and step."""
-        return slice(*self._merge([(it.start, it.stop, it.step) for it in row], where))
+        return slice(
+            *self._merge_argument([(it.start, it.stop, it.step) for it in row], where)
+        )
 
     def _merge_plain(self, row: Sequence[Any], where: str) -> Any:
         """Return a constant argument unchanged; replace other integers by named sizes."""
         first = row[0]
         if not isinstance(first, SymbolicSize) and len(set(map(repr, row))) == 1:
             return first
-        if _kind_of(first) is not int:
+        if _argument_type(first) is not int:
             raise _make_layer_error(where) or ExportError(
-                f"{where} passes a {_kind_of(first).__name__} that depends on the sizes of "
-                f"the batch ({first!r} and {row[1]!r}); multiply and divide by the sizes, "
-                "one after the other"
+                f"{where} passes a {_argument_type(first).__name__} that depends on the "
+                f"sizes of the batch ({first!r} and {row[1]!r}); multiply and divide by "
+                "the sizes, one after the other"
             )
         symbol = self._find_symbol(row)
         size = None if symbol is None else find_size(symbol, self.names)
@@ -168,10 +172,10 @@ class _GraphMerger:
     def _find_symbol(self, row: Sequence[int]) -> SymbolicSize | None:
         """Return the symbolic size that equals an integer in all traces, or None."""
         first, *others = row
-        found = [evaluate(polynomial_of(first), it.sizes) for it in self.probes]
+        found = [evaluate_size(to_polynomial(first), it.sizes) for it in self.probes]
         if found == others and isinstance(first, SymbolicSize):
             return first
-        polynomial = fit((int(first), *others), self.series)
+        polynomial = fit_size((int(first), *others), self.series)
         return None if polynomial is None else SymbolicSize(first, polynomial)
 
 
@@ -183,7 +187,7 @@ _MERGE: dict[Any, Any] = {
 }
 
 
-def _kind_of(arg: Any) -> type[Any]:
+def _argument_type(arg: Any) -> type[Any]:
     """Return the type of an argument, which is int or float for a symbolic number."""
     if isinstance(arg, SymbolicSize):
         return int
@@ -205,7 +209,7 @@ def _zip_traces(parts: Any) -> Any:
     return zip(*parts, strict=True)
 
 
-def _differs_error(where: str, what: str) -> ExportError:
+def _difference_error(where: str, what: str) -> ExportError:
     """Return the error for a network whose operations depend on the sizes."""
     return ExportError(
         f"{where or 'the network'} {what} at another size of the batch, but an exported "

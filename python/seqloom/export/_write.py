@@ -18,7 +18,7 @@ from seqloom._files import write_atomic
 from seqloom._signals import delay_signals
 from seqloom._system import NOFOLLOW, exchange_files, fsync, lock_file, open_handle
 from seqloom.errors import FileError, RunFolderError
-from seqloom.export._content import FORMAT
+from seqloom.export._content import EXPORT_FORMAT
 from seqloom.infer._exported import MANIFEST
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 _FILE_MODE = stat.S_IFREG | 0o644
 
 
-def write(path: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
+def write_export(path: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
     """Write a zip file if the name ends in .zip; otherwise, write a folder."""
     check_target(path, overwrite=overwrite)
     if is_zip(path):
-        write_atomic(path, _pack(files))
+        write_atomic(path, _pack_zip(files))
     else:
         check = partial(check_target, path, overwrite=overwrite)
         write_folder(path, files, check=check)
@@ -77,13 +77,13 @@ def _is_export(path: Path) -> bool:
     """Return whether a folder contains only the files of an export."""
     try:
         facts: Any = json.loads((path / MANIFEST).read_bytes())
-        listed: list[str] = list(facts["files"]) if facts["format"] == FORMAT else []
+        listed: list[str] = list(facts["files"]) if facts["format"] == EXPORT_FORMAT else []
     except (OSError, ValueError, RecursionError, TypeError, KeyError):
         return False
     return all(found.name in {MANIFEST, *listed} for found in path.iterdir())
 
 
-def _pack(files: Mapping[str, bytes]) -> bytes:
+def _pack_zip(files: Mapping[str, bytes]) -> bytes:
     """Pack files into a zip without compression."""
     packed = BytesIO()
     with ZipFile(packed, "w", ZIP_STORED) as archive:
@@ -108,7 +108,7 @@ def write_folder(
                 (part / name).write_bytes(data)
                 fsync(part / name)
             fsync(part)
-            with delay_signals(), _rename_lock(final.parent):
+            with delay_signals(), _lock_renames(final.parent):
                 check()
                 _swap_folders(part, final)
             # Sync the renaming to disk before the files of the old folder are removed.
@@ -127,7 +127,7 @@ def create_temporary_folder(final: Path) -> Generator[Path]:
     handle: int | None = None
     try:
         with delay_signals():
-            handle = _create_locked(part, final)
+            handle = _create_locked_folder(part, final)
         yield part
     finally:
         if handle is not None:
@@ -136,12 +136,12 @@ def create_temporary_folder(final: Path) -> Generator[Path]:
                 os.close(handle)
 
 
-def _create_locked(part: Path, final: Path) -> int:
+def _create_locked_folder(part: Path, final: Path) -> int:
     """Create and lock a hidden folder, and remove the hidden folders of killed writers."""
     # Lock the parent folder, because another writer could remove the new folder before
     # it is locked.
-    with _rename_lock(final.parent):
-        _remove_abandoned(final)
+    with _lock_renames(final.parent):
+        _remove_abandoned_folders(final)
         part.mkdir()
         handle = open_handle(part, os.O_RDONLY)
         with suppress(OSError):  # the file system has no locks
@@ -150,7 +150,7 @@ def _create_locked(part: Path, final: Path) -> int:
 
 
 @contextmanager
-def _rename_lock(folder: Path) -> Generator[None]:
+def _lock_renames(folder: Path) -> Generator[None]:
     """Lock a folder during the block, so that one process at a time renames files there."""
     handle = open_handle(folder, os.O_RDONLY)
     try:
@@ -161,7 +161,7 @@ def _rename_lock(folder: Path) -> Generator[None]:
         os.close(handle)
 
 
-def _remove_abandoned(final: Path) -> None:
+def _remove_abandoned_folders(final: Path) -> None:
     """Remove unlocked hidden folders, whose writers were killed."""
     for left in final.parent.glob(f".{final.name}.????????.part"):
         try:

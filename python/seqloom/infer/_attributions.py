@@ -114,13 +114,13 @@ class Attributions:
             a	yes	1	C	-0.25
         """
         if isinstance(path, TextIOBase):
-            path.writelines(self._lines())
+            path.writelines(self._iterate_lines())
             return
         with (
             atomic_path(as_path("path", path)) as part,
             part.open("w", encoding="utf-8", newline="\n") as file,
         ):
-            file.writelines(self._lines())
+            file.writelines(self._iterate_lines())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Atomically write a table in the format of the file's extension.
@@ -147,7 +147,7 @@ class Attributions:
             >>> Path("letters.csv").read_text().splitlines()[1]
             'a,yes,0,A,0.5'
         """
-        write_table(as_path("path", path), self._rows(), self._columns)
+        write_table(as_path("path", path), self._iterate_rows(), self._make_columns)
 
     def to_html(self, path: str | os.PathLike[str], *, most: int = 50) -> None:
         """Atomically write an HTML page with coloured residues, as a single file.
@@ -185,11 +185,11 @@ class Attributions:
         method = "mutations" if self.letters else "occlusion"
         return f"Attributions of {len(self):,} {noun}, by {method}"
 
-    def _lines(self) -> Iterator[str]:
+    def _iterate_lines(self) -> Iterator[str]:
         """Yield the lines of the tab-separated table."""
-        yield from ("\t".join(row) + "\n" for row in self._rows())
+        yield from ("\t".join(row) + "\n" for row in self._iterate_rows())
 
-    def _rows(self) -> Iterator[list[str]]:
+    def _iterate_rows(self) -> Iterator[list[str]]:
         """Yield the header and a row for each residue, with numbers in full precision."""
         yield ["id", "target", "position", "letter", *(self.letters or ["weight"])]
         for name, target, text, weights in zip(
@@ -199,7 +199,7 @@ class Attributions:
             for at, (letter, row) in enumerate(zip(text, rows, strict=True)):
                 yield [name, target, str(at), letter, *map(str, row)]
 
-    def _columns(self) -> dict[str, Any]:
+    def _make_columns(self) -> dict[str, Any]:
         """Return the columns of the table, by their names."""
         lengths = [len(text) for text in self.sequences]
         weights = np.concatenate([it.reshape(len(it), -1) for it in self.weights])
@@ -232,7 +232,7 @@ def write_page(
         title="Attributions",
         lead=_describe_method(found),
         notes=(note,) if left_out else (),
-        sections=tuple(_sections(found, drawn)),
+        sections=tuple(_make_sections(found, drawn)),
         facts={
             **(sources or {}),
             "date": datetime.now().astimezone().date().isoformat(),
@@ -242,7 +242,7 @@ def write_page(
     write_atomic(path, make_page(report))
 
 
-def mark_sequence(
+def colour_sequence(
     title: str, letters: str, weights: NDArray[Any], *, longest: int, note: str = ""
 ) -> MarkedSequence:
     """Return a coloured sequence, or the range of it with the largest weights."""
@@ -267,7 +267,7 @@ def _describe_method(found: Attributions) -> str:
     return f"{what} replaced by {by}, and the model scored the sequence again ({name})."
 
 
-def _sections(found: Attributions, drawn: int) -> Iterator[Section]:
+def _make_sections(found: Attributions, drawn: int) -> Iterator[Section]:
     """Yield the sections of the page: the coloured sequences and the table of mutations."""
     score = {
         "classify": "the log-odds of the class above the sequence, ln(p/(1-p))",
@@ -299,7 +299,7 @@ def _mark_record(found: Attributions, record: int, weights: NDArray[Any]) -> Mar
     at = int(np.abs(weights).argmax())
     strongest = f"strongest residue {text[at]} at {at:,}: {weights[at]:+.3g}"
     note = f"score {score:.3g}; {strongest}"
-    return mark_sequence(name, text, weights, longest=_MAX_SHOWN_RESIDUES, note=note)
+    return colour_sequence(name, text, weights, longest=_MAX_SHOWN_RESIDUES, note=note)
 
 
 def _mutations_table(found: Attributions, drawn: int) -> Table:

@@ -11,15 +11,15 @@ from seqloom.errors import ArgumentError
 from seqloom.infer._attributions import Attributions
 from seqloom.infer._exported import reject_exported
 from seqloom.infer._input_warnings import warn_of_duplicate_ids, warn_of_records
-from seqloom.infer._kinds import kind_of_encoder
-from seqloom.infer._loop import Watching, report_batches, require_reverse_complement
+from seqloom.infer._kinds import find_encoder_kind
+from seqloom.infer._loop import ProgressOption, report_batches, require_reverse_complement
 from seqloom.infer._predict import Model, Readable, find_builtin_model, open_examples
 from seqloom.infer._probe import (
     EncoderProbe,
-    Measure,
+    ScoreFunction,
+    list_residues,
     normalise_residues,
     reason_against_hiding,
-    residues_of,
     sequences_to_mutate,
 )
 from seqloom.models import Classify, Examples, Regress, Task, Trained
@@ -39,7 +39,7 @@ def explain(
     target: str | None = None,
     reverse_complement: bool = False,
     num_threads: int | None = None,
-    progress: Watching = None,
+    progress: ProgressOption = None,
 ) -> Attributions:
     """Compute the effect of each residue of sequences on the model's score.
 
@@ -113,7 +113,7 @@ def explain(
         columns = probe.outputs.argmax(axis=1) if column is None else column
         columns = np.broadcast_to(columns, len(probe.outputs))
         score_target = _make_target_scorer(trained.task, columns)
-        letters = residues_of(trained.encoder) if method == "mutations" else ""
+        letters = list_residues(trained.encoder) if method == "mutations" else ""
         weights = (
             probe.mutate(score_target, letters)
             if letters
@@ -149,11 +149,11 @@ def _find_explainable_model(model: Model, threads: int, method: Method) -> Train
     """Return the trained model; raise if its encoder lacks symbols for the method."""
     reject_exported(model)
     trained = find_builtin_model(model, threads)
-    if not residues_of(trained.encoder):
+    if not list_residues(trained.encoder):
         raise ArgumentError(
             f"the model reads {trained.encoder}, but explain changes the residues of "
             f"sequences and this encoder has no alphabet; "
-            f"{kind_of_encoder(trained.encoder).instead_of_explain}"
+            f"{find_encoder_kind(trained.encoder).instead_of_explain}"
         )
     reason = reason_against_hiding(trained.encoder) if method == "occlusion" else None
     if reason is not None:
@@ -193,7 +193,7 @@ def _require_sequences(examples: Any) -> list[bytes]:
     return letters
 
 
-def _make_target_scorer(task: Task, columns: NDArray[np.int64]) -> Measure:
+def _make_target_scorer(task: Task, columns: NDArray[np.int64]) -> ScoreFunction:
     """Return the function that computes the score of each record's target."""
 
     def score_target(outputs: NDArray[np.float32], records: NDArray[np.int64]) -> Any:

@@ -68,7 +68,7 @@ class Forward:
         """Copy possible arguments of the method to the network's backend."""
         if encoder is not None and "codes" in batch:
             raise ArgumentError('the dataset returns codes; pass output="numbers" to it')
-        return tensors_of(model, batch, encoder=encoder, names=self.names)
+        return to_tensors(model, batch, encoder=encoder, names=self.names)
 
     def call(self, model: Any, tensors: Arrays, key: Any = None, *, name: str = "") -> Any:
         """Call the method, or the method `name`, with the arrays that it needs."""
@@ -96,7 +96,7 @@ class Forward:
             and self._has_value(model, it, values)
         }
         if self.accepts_all:
-            used = {*arguments, "inputs", "mask", "key", label_name(tensors)}
+            used = {*arguments, "inputs", "mask", "key", find_label_name(tensors)}
             arguments |= {name: values[name] for name in tensors if name not in used}
         return arguments
 
@@ -155,7 +155,7 @@ def _call_container(method: Any, model: Any, tensors: Arrays, *, key: Any) -> An
             f"{', '.join(tensors) or 'none'}; name the array inputs, or pass "
             "step=function(model, batch, key)"
         )
-    others = {name, "key", label_name(tensors)}
+    others = {name, "key", find_label_name(tensors)}
     options = {
         it: tensors[it] for it in tensors if it in takes.keywords and it not in others
     }
@@ -168,12 +168,12 @@ def _read_parameters(method: Callable[..., Any]) -> tuple[inspect.Parameter, ...
     return tuple(inspect.signature(method).parameters.values())[1:]
 
 
-def label_name(batch: Arrays) -> str | None:
+def find_label_name(batch: Arrays) -> str | None:
     """Return the name of the labels in a batch; None if there are no labels."""
     return next((name for name in _LABEL_NAMES if name in batch), None)
 
 
-def tensors_of(
+def to_tensors(
     model: Any, batch: Arrays, *, encoder: Any, names: set[str] | None
 ) -> dict[str, Any]:
     """Copy the named arrays, by default all of them, to the network's backend."""
@@ -206,11 +206,11 @@ def to_tensor(model: Any, array: Any, dtype: str | None = None) -> Any:
     if dtype is None and "float" in str(array.dtype):
         dtype = "float"
     if dtype == "float":
-        dtype = float_type_of(model)
+        dtype = find_float_type(model)
     return Tensor(model.backend.asarray(array, dtype=dtype), model.backend)
 
 
-def float_type_of(model: Any) -> str:
+def find_float_type(model: Any) -> str:
     """Return the dtype of a network's first floating-point parameter."""
     found = (it.dtype for _, it in model.named(Param) if "float" in str(it.dtype))
     return next(found, "float32")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from seqloom.models import Examples, Task, Trained
 
 # Number of records that are sampled to detect the alphabet.
-_MAX_SAMPLED = 1000
+_MAX_SAMPLED_RECORDS = 1000
 # If a sample of this size contains no protein-only residues, the sequence is not a
 # protein.
 _MIN_NON_PROTEIN_RESIDUES = 100
@@ -147,7 +147,7 @@ def sample_sequences(examples: Any) -> list[bytes]:
     """Return the first sequences; empty if records are not sequences."""
     if read_sequences(examples, np.arange(0)) is None:
         return []
-    lengths = np.cumsum(np.asarray(examples.lengths[:_MAX_SAMPLED]))
+    lengths = np.cumsum(np.asarray(examples.lengths[:_MAX_SAMPLED_RECORDS]))
     count = min(lengths.size, 1 + int(np.searchsorted(lengths, _MAX_SAMPLED_RESIDUES)))
     return read_sequences(examples, np.arange(count)) or []
 
@@ -158,7 +158,7 @@ def _read_sequences(path: str) -> list[bytes]:
     # Errors of the file are ignored here, because the job that reads the file raises
     # them.
     with suppress(SeqloomError), open_sequences(path) as reader:
-        for record in islice(reader, _MAX_SAMPLED):
+        for record in islice(reader, _MAX_SAMPLED_RECORDS):
             found.append(bytes(record.sequence))
             if sum(map(len, found)) > _MAX_SAMPLED_RESIDUES:
                 break

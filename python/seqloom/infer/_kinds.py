@@ -215,7 +215,7 @@ class Kind:
         Raises:
             ArgumentError: The model reads records of another kind.
         """
-        if (other := kind_of_encoder(encoder)).encodes != self.encodes:
+        if (other := find_encoder_kind(encoder)).encodes != self.encodes:
             raise ArgumentError(
                 f"{model}: the model reads {other.files}, but FILES are {self.files}"
             )
@@ -291,11 +291,11 @@ def register_kind(kind: Kind) -> None:
         ...     )
         ... )
     """
-    _check_kind(kind)
+    _check_is_kind(kind)
     REGISTERED_KINDS.append(kind)
 
 
-def _check_kind(kind: Kind) -> None:
+def _check_is_kind(kind: Kind) -> None:
     """Raise if the object is not a `Kind`."""
     if not isinstance(kind, Kind):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(f"kind must be a seqloom.infer.Kind, got {kind!r}")
@@ -321,7 +321,7 @@ def _load_kind(entry: EntryPoint) -> Kind:
     """Load the kind of input to which an entry point refers."""
     try:
         kind = entry.load()
-        _check_kind(kind)
+        _check_is_kind(kind)
     except Exception as error:
         package = entry.dist.name if entry.dist else "an installed package"
         raise ArgumentError(
@@ -331,7 +331,7 @@ def _load_kind(entry: EntryPoint) -> Kind:
     return kind
 
 
-def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
+def files_kind(files: Files, options: Iterable[str] = ()) -> Kind:
     """Return the input kind that an option selects, or that recognises the files."""
     given = set(options)
     kinds = [*reversed(find_kinds().values())]
@@ -340,9 +340,9 @@ def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
     return chosen[0] if chosen else kinds[-1]
 
 
-def kind_of_data(encoder: Any, data: Any) -> tuple[Kind, Any]:
+def find_kind_of_data(encoder: Any, data: Any) -> tuple[Kind, Any]:
     """Return the kind of input that an encoder reads, and the data to open."""
-    usual = kind_of_encoder(encoder)
+    usual = find_encoder_kind(encoder)
     several = data if is_list(data) else [data]
     files = [Path(it) for it in several if is_path(it)]
     if files and len(files) == len(several):
@@ -356,13 +356,13 @@ def is_path(value: Any) -> TypeGuard[str | os.PathLike[str]]:
     return isinstance(value, (str, os.PathLike))
 
 
-def kind_of_encoder(encoder: Any) -> Kind:
+def find_encoder_kind(encoder: Any) -> Kind:
     """Return the first input kind that suits an encoder; custom encoders read sequences."""
     kinds, encodes = find_kinds(), encoder_input_type(encoder)
     fitting = (kind for kind in kinds.values() if kind.encodes == encodes)
     return next(fitting, kinds[_DEFAULT_KIND])
 
 
-def kind_of(dataset: Dataset) -> Kind:
+def get_kind(dataset: Dataset) -> Kind:
     kinds = find_kinds()
     return kinds.get(dataset.kind, kinds[_DEFAULT_KIND])

@@ -15,7 +15,7 @@ from seqloom.data import Dataset
 from seqloom.data._parts import has_letters
 from seqloom.errors import ArgumentError, FormatError, ShapeError
 from seqloom.infer._forward import Forward
-from seqloom.infer._kinds import kind_of_encoder
+from seqloom.infer._kinds import find_encoder_kind
 from seqloom.models import (
     Classify,
     Examples,
@@ -32,11 +32,11 @@ from seqloom.nn._processes import find_batch_processes
 # The maximum number of positions in an evaluation batch, limited by memory. A token
 # becomes many features of a language model, so the limit for tokens is lower than for
 # k-mer counts.
-_MAX_TOKENS = 1 << 14
-_MAX_WORD_COUNTS = 1 << 24
+_MAX_BATCH_TOKENS = 1 << 14
+_MAX_KMER_COUNTS = 1 << 24
 _MAX_BATCH_RECORDS = 256
 # The number of records that are compared between two epochs to detect augmentation.
-_COMPARED_RECORDS = 16
+_MAX_COMPARED_RECORDS = 16
 # The maximum number of records that an error message lists.
 _MAX_NAMES = 5
 _NUCLEOTIDE_ALPHABETS = ("dna", "rna", "iupac")
@@ -44,7 +44,7 @@ _STRANDS = "reverse_complement (--reverse-complement)"
 
 # A progress function receives the numbers of finished records and of all records.
 OnBatch: TypeAlias = Callable[[int, int], Any]
-Watching: TypeAlias = OnBatch | bool | None
+ProgressOption: TypeAlias = OnBatch | bool | None
 
 
 def run_model(
@@ -60,7 +60,7 @@ def run_model(
     # The sort is stable, so that the same records always form the same batches.
     lengths = count_positions(examples)
     order = np.argsort(lengths, kind="stable")
-    make = _batches_of_one_length if reads_padding(model, examples) else _batches
+    make = _equal_length_batches if reads_padding(model, examples) else _split_into_batches
     batches = make(lengths[order], batch_size, most=_max_positions(examples.encoder))
     for number, (positions, real) in enumerate(batches):
         # Each rank computes its own batches and contributes zeros for the rest; the sum
@@ -69,7 +69,7 @@ def run_model(
         is_own = processes is None or number % processes.world == processes.number
         if is_own or computed is None:
             batch = examples.batch(order[positions])
-            with _adding_record_names(examples, order[positions[:real]]):
+            with _add_record_names(examples, order[positions[:real]]):
                 outputs = Forward.of(model)(model, batch, encoder=examples.encoder)
                 computed = np.asarray(outputs, np.float32)
         shape = (real, *computed.shape[1:])
@@ -133,7 +133,7 @@ def _differs_between_epochs(examples: Any) -> bool:
     """Return whether records differ between two epochs, as random crops do."""
     if not isinstance(examples, Dataset) or examples.plain() is examples:
         return False
-    for row in range(min(len(examples), _COMPARED_RECORDS)):
+    for row in range(min(len(examples), _MAX_COMPARED_RECORDS)):
         batches = [examples.batch([row], epoch=epoch) for epoch in (0, 1)]
         if not np.array_equal(*(batch.get("inputs", ()) for batch in batches)):
             return True
@@ -148,11 +148,11 @@ def evaluation_batch_size(examples: Examples) -> int:
 
 def _max_positions(encoder: Any) -> int:
     if returns_tokens(encoder):
-        return _MAX_TOKENS
+        return _MAX_BATCH_TOKENS
     return (
-        _MAX_WORD_COUNTS
+        _MAX_KMER_COUNTS
         if counts_kmers(encoder)
-        else kind_of_encoder(encoder).batch_positions
+        else find_encoder_kind(encoder).batch_positions
     )
 
 
@@ -203,7 +203,7 @@ def _check_genotypes(model: Module, examples: Examples) -> None:
         )
 
 
-def _batches(
+def _split_into_batches(
     lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yield the record indices of each batch, and the number of distinct records in it."""
@@ -223,7 +223,7 @@ def _batches(
 
 
 @contextmanager
-def _adding_record_names(examples: Examples, rows: NDArray[np.int64]) -> Generator[None]:
+def _add_record_names(examples: Examples, rows: NDArray[np.int64]) -> Generator[None]:
     """Add the ids of a batch's records to an error that the network raises."""
     try:
         yield
@@ -238,7 +238,7 @@ def _adding_record_names(examples: Examples, rows: NDArray[np.int64]) -> Generat
         raise
 
 
-def _batches_of_one_length(
+def _equal_length_batches(
     lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yield the record indices of batches without padding, and the number of records."""
@@ -254,7 +254,7 @@ def _batches_of_one_length(
 
 @contextmanager
 def report_batches(
-    progress: Watching, *, noun: str = "samples"
+    progress: ProgressOption, *, noun: str = "samples"
 ) -> Generator[OnBatch | None]:
     """Yield the progress function that is called after each batch, or None."""
     if progress is True:
@@ -280,7 +280,7 @@ def run_both_strands(
     trained: Trained, data: Any, *, batch_size: int, on_batch: OnBatch | None = None
 ) -> NDArray[np.float32]:
     """Compute network outputs whose scores are the mean scores of both strands."""
-    other = reverse_complement_of(data)
+    other = reverse_complements(data)
     count = len(data)
 
     def first(done: int, _: int) -> None:
@@ -305,7 +305,7 @@ def require_reverse_complement(encoder: Any) -> None:
         )
 
 
-def reverse_complement_of(data: Any) -> Any:
+def reverse_complements(data: Any) -> Any:
     """Return the dataset with reverse complements of its records."""
     if not has_letters(data) or data.augment is not None:
         what = "has augment=" if has_letters(data) else "has no sequences"

@@ -34,10 +34,10 @@ _MAX_BATCH_POSITIONS = 1 << 24
 
 def _is_plink_bed(files: Files) -> bool:
     """Return whether a file is a PLINK .bed, from its name or its first bytes."""
-    return any(file.suffix == ".bed" or _starts_with_magic(file) for file in files)
+    return any(file.suffix == ".bed" or _is_plink_file(file) for file in files)
 
 
-def _starts_with_magic(file: Path) -> bool:
+def _is_plink_file(file: Path) -> bool:
     """Return whether a file starts with the bytes of a PLINK .bed; False if unreadable."""
     try:
         with file.open("rb") as opened:

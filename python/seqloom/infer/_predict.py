@@ -31,10 +31,10 @@ from seqloom.infer._input_warnings import (
     warn_of_duplicate_ids,
     warn_of_records,
 )
-from seqloom.infer._kinds import is_path, kind_of_data, kind_of_encoder
+from seqloom.infer._kinds import find_encoder_kind, find_kind_of_data, is_path
 from seqloom.infer._loop import (
     OnBatch,
-    Watching,
+    ProgressOption,
     report_batches,
     require_reverse_complement,
     run_both_strands,
@@ -74,7 +74,7 @@ def predict(
     *,
     reverse_complement: bool = False,
     num_threads: int | None = None,
-    progress: Watching = None,
+    progress: ProgressOption = None,
 ) -> Scores:
     """Score every record once, in input order.
 
@@ -147,7 +147,7 @@ def predict(
         warn_of_augmentation("data", examples)
         warn_of_records(trained, examples)
         warn_of_duplicate_ids(examples.ids, noun_of(examples))
-        scores = score(trained, examples, progress=tell, both_strands=both)
+        scores = score_records(trained, examples, progress=tell, both_strands=both)
         scores.names = examples.names if isinstance(examples, Dataset) else None
         if text := describe_missing_scores(scores):
             warn_user(text)
@@ -160,7 +160,7 @@ def evaluate(
     *,
     reverse_complement: bool = False,
     num_threads: int | None = None,
-    progress: Watching = None,
+    progress: ProgressOption = None,
 ) -> dict[str, float]:
     """Evaluate a model on records with known labels.
 
@@ -213,14 +213,14 @@ def evaluate(
     warn_of_augmentation("data", examples)
     warn_of_records(trained, examples)
     with limit_blas(threads), report_batches(progress) as tell:
-        scores = score(trained, examples, progress=tell, both_strands=both)
+        scores = score_records(trained, examples, progress=tell, both_strands=both)
     if text := describe_missing_scores(scores):
         raise NotFiniteError(text)
     known = find_duplicates(trained.known_letters, examples)
     labels = np.asarray(examples.labels)
     if text := describe_duplicates(trained.task, labels, scores, known=known):
         warn_user(text, SeenRecordsWarning)  # the warning points to the caller of evaluate
-    return measure(trained, examples, scores)
+    return compute_metrics(trained, examples, scores)
 
 
 def find_builtin_model(model: Model, threads: int) -> Trained:
@@ -239,7 +239,7 @@ def find_builtin_model(model: Model, threads: int) -> Trained:
     return trained
 
 
-def score(
+def score_records(
     trained: Trained,
     data: Examples,
     *,
@@ -263,7 +263,7 @@ def score(
     return Scores(data.ids, trained.classes, values, outputs=logits)
 
 
-def measure(trained: Trained, data: Examples, scores: Scores) -> dict[str, float]:
+def compute_metrics(trained: Trained, data: Examples, scores: Scores) -> dict[str, float]:
     """Compute metrics from the scores and labels of a dataset."""
     metrics = measure_scores(trained.task, np.asarray(data.labels), scores)
     return {"n": len(scores), **metrics}
@@ -325,14 +325,14 @@ def open_examples(trained: Trained, data: Examples | Readable) -> Generator[Exam
 def _open_data(encoder: Any, data: Any, labels: Labels | None = None) -> Dataset:
     """Open files, or records in memory, as a dataset with the model's encoder."""
     data = os.fsdecode(data) if isinstance(data, bytes) else data
-    kind, data = kind_of_data(encoder, data)
+    kind, data = find_kind_of_data(encoder, data)
     with replace_remedies(_DATASET_ADVICE):
         return kind.open(data, labels=labels or False, encoder=encoder)
 
 
 def open_labelled_dataset(trained: Trained, data: Examples | Readable) -> Examples:
     """Open a table of sequences and labels, or encode a dataset for the model."""
-    has_letters = kind_of_encoder(trained.encoder).has_letters
+    has_letters = find_encoder_kind(trained.encoder).has_letters
     if not (has_letters and _is_sequence_table(data)):
         return _with_model_encoder(trained, data)
     task: Any = trained.task.name
@@ -362,14 +362,14 @@ def check_encoder(trained: Trained, data: Examples) -> None:
     if data.encoder is not trained.encoder and data.encoder != trained.encoder:
         raise ConfigError(
             f"the model reads {trained.encoder}, the dataset has {data.encoder}; "
-            f"{kind_of_encoder(trained.encoder).instead_of_encoder}"
+            f"{find_encoder_kind(trained.encoder).instead_of_encoder}"
         )
 
 
 @contextmanager
 def _open_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
     """Copy a stream to a temporary file, because a stream can be read only once."""
-    if not (kind := kind_of_encoder(encoder)).has_letters:
+    if not (kind := find_encoder_kind(encoder)).has_letters:
         raise ArgumentError(f"the model reads {kind.files}: pass a path, not an open file")
     name = str(getattr(stream, "name", "the open file"))
     with TemporaryDirectory(prefix="seqloom-") as folder:

@@ -14,7 +14,7 @@ from seqloom.infer._loop import OnBatch, evaluation_batch_size, run_both_strands
 from seqloom.models import Trained
 
 # (outputs, record indices) -> one score for each record
-Measure: TypeAlias = Callable[
+ScoreFunction: TypeAlias = Callable[
     [NDArray[np.float32], NDArray[np.int64]], NDArray[np.floating[Any]]
 ]
 
@@ -31,14 +31,14 @@ _RESIDUES_OF_ALPHABET = {
 }
 
 
-def hiding_symbol_of(encoder: Any) -> bytes | None:
+def find_hiding_symbol(encoder: Any) -> bytes | None:
     """Return the symbol that hides a residue; None if the alphabet has none."""
     if not hasattr(encoder, "refuses"):
         return None
     return _HIDING_SYMBOLS.get(getattr(encoder, "alphabet", ""))
 
 
-def residues_of(encoder: Any) -> str:
+def list_residues(encoder: Any) -> str:
     """Return the residues of the encoder's alphabet; empty if it has no alphabet."""
     alphabet = str(getattr(encoder, "alphabet", ""))
     return _RESIDUES_OF_ALPHABET.get(alphabet, alphabet)
@@ -56,7 +56,7 @@ def normalise_residues(encoder: Any, sequence: bytes) -> bytes:
 
 def reason_against_hiding(encoder: Any) -> str | None:
     """Return the reason why residues cannot be hidden; None if residues can be hidden."""
-    neutral = hiding_symbol_of(encoder)
+    neutral = find_hiding_symbol(encoder)
     if neutral is None:
         return "the encoder's alphabet has no symbol for an unknown residue"
     if encoder.refuses(neutral):
@@ -72,7 +72,7 @@ def sequences_to_mutate(examples: Any, rows: NDArray[np.int64]) -> list[bytes] |
     return [it.removesuffix(b"*") for it in letters]
 
 
-class Change(NamedTuple):
+class ResidueChange(NamedTuple):
     """A change of a sequence that replaces all residues in a range by one residue."""
 
     record: int
@@ -100,23 +100,25 @@ class EncoderProbe:
         self.trained, self.sequences, self.report = trained, sequences, report
         longest = max(sequences, key=len)
         # Sequences longer than the training sequences need smaller batches.
-        most = evaluation_batch_size(self._dataset([longest]))
+        most = evaluation_batch_size(self._make_dataset([longest]))
         self.batch_size = min(trained.batch_size, most)
         # Score full batches, because a batch with few records takes as long as a full
         # batch.
         batches = max(1, _MAX_CHUNK_RESIDUES // (self.batch_size * len(longest)))
         self._chunk_size = self.batch_size * batches
-        same = (Change(record, 0, 0, b"") for record in range(len(sequences)))
-        self.outputs = np.concatenate([outputs for _, outputs in self._score(same)])
+        same = (ResidueChange(record, 0, 0, b"") for record in range(len(sequences)))
+        self.outputs = np.concatenate([outputs for _, outputs in self._score_changes(same)])
 
-    def hide(self, measure: Measure, windows: Sequence[int]) -> list[NDArray[np.float32]]:
+    def hide(
+        self, measure: ScoreFunction, windows: Sequence[int]
+    ) -> list[NDArray[np.float32]]:
         """Return how much the score decreases when each window of residues is hidden."""
         found = [np.zeros(len(it), np.float32) for it in self.sequences]
         for change, difference in self._effects(measure, self._hiding_changes(windows)):
             found[change.record][change.start : change.stop] = -difference
         return found
 
-    def mutate(self, measure: Measure, letters: str) -> list[NDArray[np.float32]]:
+    def mutate(self, measure: ScoreFunction, letters: str) -> list[NDArray[np.float32]]:
         """Return how much the score increases for each new residue at each position."""
         width = len(letters)
         found = [np.zeros((len(it), width), np.float32) for it in self.sequences]
@@ -125,51 +127,51 @@ class EncoderProbe:
             found[change.record][change.start, column] = difference
         return found
 
-    def _hiding_changes(self, windows: Sequence[int]) -> Iterator[Change]:
+    def _hiding_changes(self, windows: Sequence[int]) -> Iterator[ResidueChange]:
         """Yield a change that hides each window; the last window may be shorter."""
-        by = hiding_symbol_of(self.trained.encoder) or b""
+        by = find_hiding_symbol(self.trained.encoder) or b""
         for record, (sequence, window) in enumerate(
             zip(self.sequences, windows, strict=True)
         ):
             for start in range(0, len(sequence), window):
-                yield Change(record, start, min(start + window, len(sequence)), by)
+                yield ResidueChange(record, start, min(start + window, len(sequence)), by)
 
-    def _mutating_changes(self, letters: str) -> Iterator[Change]:
+    def _mutating_changes(self, letters: str) -> Iterator[ResidueChange]:
         """Yield changes that replace each residue by every other residue."""
         for record, sequence in enumerate(self.sequences):
             for at, old in enumerate(normalise_residues(self.trained.encoder, sequence)):
                 others = letters.encode().replace(bytes([old]), b"")
-                yield from (Change(record, at, at + 1, bytes([by])) for by in others)
+                yield from (ResidueChange(record, at, at + 1, bytes([by])) for by in others)
 
     def _effects(
-        self, measure: Measure, changes: Iterable[Change]
-    ) -> Iterator[tuple[Change, float]]:
+        self, measure: ScoreFunction, changes: Iterable[ResidueChange]
+    ) -> Iterator[tuple[ResidueChange, float]]:
         """Yield each change of a sequence with the difference of the scores."""
         starts = np.cumsum([0, *map(len, self.sequences)]).tolist()
         before = measure(self.outputs, np.arange(len(self.sequences)))
-        for chunk, outputs in self._score(changes):
+        for chunk, outputs in self._score_changes(changes):
             records = np.array([it.record for it in chunk])
             differences = measure(outputs, records) - before[records]
             yield from zip(chunk, differences.tolist(), strict=True)
             if self.report is not None:
                 self.report(starts[chunk[-1].record] + chunk[-1].stop, starts[-1])
 
-    def _score(
-        self, changes: Iterable[Change]
-    ) -> Iterator[tuple[list[Change], NDArray[np.float32]]]:
+    def _score_changes(
+        self, changes: Iterable[ResidueChange]
+    ) -> Iterator[tuple[list[ResidueChange], NDArray[np.float32]]]:
         """Score changed sequences in chunks of limited memory."""
         changes = iter(changes)
         while chunk := list(islice(changes, self._chunk_size)):
             texts = [it.apply(self.sequences[it.record]) for it in chunk]
-            yield chunk, self._run(self._dataset(texts))
+            yield chunk, self._run_network(self._make_dataset(texts))
 
-    def _run(self, data: Dataset) -> NDArray[np.float32]:
+    def _run_network(self, data: Dataset) -> NDArray[np.float32]:
         """Compute the network's outputs for sequences, on both strands if requested."""
         if self._both_strands:
             return run_both_strands(self.trained, data, batch_size=self.batch_size)
         return run_model(self.trained.model, data, batch_size=self.batch_size)
 
-    def _dataset(self, texts: list[bytes]) -> Dataset:
+    def _make_dataset(self, texts: list[bytes]) -> Dataset:
         """Return a dataset of sequences with the model's encoder."""
         encoder = self.trained.encoder
         return SequenceDataset({"sequence": texts}, encoder=encoder, labels=False)

@@ -36,7 +36,7 @@ def score_bar(
     """Yield a progress function, called with the numbers of finished and all records."""
     speed, left = SpeedColumn(noun), TimeRemainingColumn()
     columns = BarColumn(bar_width=24), MofNCompleteColumn(), speed, left
-    with _bar(console, *columns) as report:
+    with _show_bar(console, *columns) as report:
         yield report
 
 
@@ -44,12 +44,12 @@ def score_bar(
 def byte_progress_bar(console: Console, what: str) -> Generator[Callable[[int, int], None]]:
     """Yield a progress function, called with the numbers of finished and all bytes."""
     columns = TextColumn(what), BarColumn(bar_width=24), DownloadColumn()
-    with _bar(console, *columns, TimeRemainingColumn()) as report:
+    with _show_bar(console, *columns, TimeRemainingColumn()) as report:
         yield report
 
 
 @contextmanager
-def _bar(
+def _show_bar(
     console: Console, *columns: ProgressColumn
 ) -> Generator[Callable[[int, int], None]]:
     """Show a progress bar after the first report, and remove the bar at the end."""

@@ -111,9 +111,9 @@ class Scores:
             a	0.33333334
         """
         if isinstance(path, TextIOBase):
-            path.writelines(self._lines())
+            path.writelines(self._iterate_lines())
         else:
-            write_atomic(as_path("path", path), "".join(self._lines()).encode())
+            write_atomic(as_path("path", path), "".join(self._iterate_lines()).encode())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Atomically write a table in the format of the file's extension.
@@ -138,7 +138,7 @@ class Scores:
             >>> Path("gc.csv").read_text()
             'id,gc\\na,0.5\\n'
         """
-        write_table(as_path("path", path), self._rows(), self._columns)
+        write_table(as_path("path", path), self._iterate_rows(), self._make_columns)
 
     @classmethod
     def read_tsv(cls, path: str | os.PathLike[str]) -> "Scores":
@@ -195,33 +195,33 @@ class Scores:
     def __repr__(self) -> str:
         return f"Scores of {len(self):,} records: {printable(', '.join(self.classes))}"
 
-    def _lines(self) -> Iterator[str]:
+    def _iterate_lines(self) -> Iterator[str]:
         """Yield the lines of the tab-separated table."""
-        yield from ("\t".join(row) + "\n" for row in self._rows())
+        yield from ("\t".join(row) + "\n" for row in self._iterate_rows())
 
-    def _rows(self) -> Iterator[list[str]]:
+    def _iterate_rows(self) -> Iterator[list[str]]:
         """Yield the header and a row for each record, with numbers in full precision."""
-        texts = self._texts()
+        texts = self._text_columns()
         yield [*texts, *self.classes]
         for row, *names in zip(self._values, *texts.values(), strict=True):
             yield [*names, *map(str, row)]
 
-    def _texts(self) -> dict[str, list[str]]:
+    def _text_columns(self) -> dict[str, list[str]]:
         """Return the columns that contain text, by name."""
         names = {} if self.names is None else {_NAME_COLUMN: self.names}
         return {_id_column(self.classes): self.ids, **names}
 
-    def _columns(self) -> dict[str, Any]:
+    def _make_columns(self) -> dict[str, Any]:
         """Return all columns of the table, by name."""
-        return self._texts() | dict(zip(self.classes, self._values.T, strict=True))
+        return self._text_columns() | dict(zip(self.classes, self._values.T, strict=True))
 
 
-def unrounded_scores_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
+def compute_exact_scores(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
     """Return the scores; compute them from the logits, if available, to avoid rounding."""
     return scores.to_numpy() if scores.outputs is None else task.activate(scores.outputs)
 
 
-def ranking_values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
+def ranking_values(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
     """Return log-odds if known, because log-odds have fewer ties than probabilities."""
     return scores.to_numpy() if scores.outputs is None else task.order(scores.outputs)
 
@@ -230,7 +230,7 @@ def measure_scores(
     task: Task, labels: NDArray[Any], scores: Scores, *, rows: Any = slice(None)
 ) -> dict[str, float]:
     """Compute the metrics of the scores of all records, or of selected records."""
-    values, order = unrounded_scores_of(task, scores), ranking_values_of(task, scores)
+    values, order = compute_exact_scores(task, scores), ranking_values(task, scores)
     return task.measure(labels[rows], values[rows], order=order[rows])
 
 

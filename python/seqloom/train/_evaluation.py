@@ -20,10 +20,10 @@ from seqloom._files import reading, write_atomic
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.infer import Scores
-from seqloom.infer._forward import label_name
+from seqloom.infer._forward import find_label_name
 from seqloom.infer._loop import run_model
-from seqloom.infer._predict import measure, score
-from seqloom.infer._scores import unrounded_scores_of
+from seqloom.infer._predict import compute_metrics, score_records
+from seqloom.infer._scores import compute_exact_scores
 from seqloom.models import Classify, Custom, Ensemble, Regress, Task, TorchModule
 from seqloom.models._training_facts import find_duplicates
 from seqloom.nn import Module
@@ -127,9 +127,9 @@ class Validation:
             found, count = self._measure_batches(trained.model, part)
             no_values = np.empty((0, 0), np.float32)
             return Part(Scores([], [], no_values), no_values, {"n": count, **found})
-        scores, labels = score(trained, part), np.asarray(part.labels)
-        found = measure(trained, part, scores)
-        found |= self._measure_metrics(labels, unrounded_scores_of(trained.task, scores))
+        scores, labels = score_records(trained, part), np.asarray(part.labels)
+        found = compute_metrics(trained, part, scores)
+        found |= self._measure_metrics(labels, compute_exact_scores(trained.task, scores))
         return Part(scores, labels, found, find_duplicates(trained.known_letters, part))
 
     def _measure_metrics(
@@ -202,7 +202,7 @@ class _BatchMeasurement:
         else:
             loss, extra = self.objective(self.model, arrays, key)
         if self.metrics:
-            name = label_name(batch)
+            name = find_label_name(batch)
             if extra is None or isinstance(extra, (Mapping, tuple)):
                 raise ArgumentError(
                     "metrics need the outputs of the network: let step return "

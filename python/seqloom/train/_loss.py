@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, GradientError, ShapeError
-from seqloom.infer._forward import Forward, label_name, tensors_of, to_tensor
+from seqloom.infer._forward import Forward, find_label_name, to_tensor, to_tensors
 from seqloom.models import Ensemble, Task, TorchModule
 from seqloom.models._ensemble import mean_of
 from seqloom.models._examples import to_float32
@@ -54,9 +54,9 @@ class BatchLoss:
     def prepare(self, model: Module, batch: Mapping[str, Any]) -> Inputs:
         """Copy the arrays for the loss to the network's backend, by name."""
         if self.step is not None:
-            return tensors_of(model, batch, encoder=self.encoder, names=None)
+            return to_tensors(model, batch, encoder=self.encoder, names=None)
         found = Forward.of(model).tensors(model, batch, self.encoder)
-        name = label_name(batch)
+        name = find_label_name(batch)
         if name is None:
             raise ArgumentError(
                 f"a batch has no labels among {', '.join(batch)}; name the array label, "
@@ -241,7 +241,7 @@ def _detach(value: Any) -> Any:
 
 def count_records(batch: Mapping[str, Any]) -> int:
     """Count the records of a batch, which are the rows of its labels or its first array."""
-    name = label_name(batch)
+    name = find_label_name(batch)
     values = [batch[name]] if name else [*batch.values()]
     return next((len(value) for value in values if hasattr(value, "__len__")), 1)
 

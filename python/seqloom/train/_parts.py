@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from seqloom._arguments import check_aligned_columns, quote
 from seqloom.data import DataLoader, Dataset, PadCollator
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.infer._forward import Forward, label_name
+from seqloom.infer._forward import Forward, find_label_name
 from seqloom.models import Examples
 from seqloom.models._examples import count_positions, noun_of
 from seqloom.models._training_facts import LearnedEncoder, encode_with
@@ -56,7 +56,7 @@ class Arrays:
     @property
     def labels(self) -> NDArray[Any] | None:
         """The labels: the array whose name is label, labels, y or target."""
-        name = label_name(self.columns)
+        name = find_label_name(self.columns)
         return None if name is None else self.columns[name]
 
     def batch(self, indices: Any) -> dict[str, Any]:

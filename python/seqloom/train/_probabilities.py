@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seqloom.infer._scores import ranking_values_of, unrounded_scores_of
+from seqloom.infer._scores import compute_exact_scores, ranking_values
 from seqloom.models import Classify, Multilabel
 from seqloom.nn._metric_inputs import RankCurve
 from seqloom.report import Plot, Section, Table, Trace, auprc_interval, auroc_interval
@@ -28,7 +28,7 @@ def probability_sections(
     task: Classify | Multilabel, name: str, part: Part
 ) -> Iterator[Section]:
     """Yield the report sections with ROC and precision-recall curves and calibration."""
-    scores, labels = unrounded_scores_of(task, part.scores), np.asarray(part.labels)
+    scores, labels = compute_exact_scores(task, part.scores), np.asarray(part.labels)
     if isinstance(task, Classify):
         is_class = labels[:, None] == np.arange(len(task.columns))
         answers = task.decide(scores) == labels, scores.max(axis=1)
@@ -36,7 +36,7 @@ def probability_sections(
         is_class = labels > 0
         step = scores.size // _MAX_PREDICTIONS + 1
         answers = is_class.ravel()[::step], scores.ravel()[::step]
-    order = ranking_values_of(task, part.scores)
+    order = ranking_values(task, part.scores)
     curves = curve_section(is_class, order, classes=task.columns, name=name)
     if curves is not None:
         yield curves

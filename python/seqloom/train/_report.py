@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data._describe import describe_residue_counts
-from seqloom.infer._scores import ranking_values_of
+from seqloom.infer._scores import ranking_values
 from seqloom.models import Classify, Multilabel, Regress, Task, Trained
 from seqloom.models._ensemble import describe_network
 from seqloom.nn._metrics import auprc, auroc, confusion_matrix
@@ -240,7 +240,7 @@ def list_label_tables(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
     if not isinstance(task, Multilabel):
         return
     for name, part in parts.items():
-        order = ranking_values_of(task, part.scores)
+        order = ranking_values(task, part.scores)
         columns = zip(part.scores.classes, part.labels.T, order.T, strict=True)
         rows = [
             (label, int(true.sum()), auroc(true, scores), auprc(true, scores))

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data._parts import read_sequences
-from seqloom.infer._attributions import mark_sequence
+from seqloom.infer._attributions import colour_sequence
 from seqloom.infer._probe import (
     EncoderProbe,
-    hiding_symbol_of,
+    find_hiding_symbol,
     reason_against_hiding,
     sequences_to_mutate,
 )
-from seqloom.infer._scores import ranking_values_of
+from seqloom.infer._scores import ranking_values
 from seqloom.models import Classify, Trained
 from seqloom.report import Letters, Logo, MarkedSequence, Section, Table, percent
 from seqloom.train._evaluation import Part
@@ -94,7 +94,7 @@ def mistakes_section(
     if letters is None or reason is not None:
         note = f"{note} Their sequences are not shown, because {reason}."
         return Section(title="Worst mistakes", note=note, table=table)
-    neutral = (hiding_symbol_of(trained.encoder) or b"").decode()
+    neutral = (find_hiding_symbol(trained.encoder) or b"").decode()
     is_short = max(map(len, letters)) <= _MAX_WINDOWS
     each = "each residue" if is_short else f"each of up to {_MAX_WINDOWS} windows"
     first = "the first" if len(letters) == 1 else f"the first {len(letters)}"
@@ -111,7 +111,7 @@ def find_mistakes(task: Classify, part: Part) -> Rows:
     """Return the indices of wrongly predicted records, the most confident first."""
     called = task.decide(part.scores.to_numpy())
     wrong = np.flatnonzero(called != part.labels)
-    surest = ranking_values_of(task, part.scores)[wrong, called[wrong]]
+    surest = ranking_values(task, part.scores)[wrong, called[wrong]]
     return wrong[np.argsort(-surest, kind="stable")]
 
 
@@ -144,7 +144,7 @@ def _mark_mistakes(
         names = classes[int(true[number])], classes[int(called[number])]
         title = f"{part.scores.ids[row]}: {names[0]}, predicted {names[1]} ({share})"
         text = letters[number].decode("ascii", "replace")
-        lines.append(mark_sequence(title, text, weights[number], longest=_LOGO_RESIDUES))
+        lines.append(colour_sequence(title, text, weights[number], longest=_LOGO_RESIDUES))
     return Letters(
         lines, toward="supports the predicted class", away="supports the true class"
     )

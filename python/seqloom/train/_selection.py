@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom._key import Key
 from seqloom.errors import ArgumentError
-from seqloom.infer._kinds import kind_of_encoder
+from seqloom.infer._kinds import find_encoder_kind
 from seqloom.infer._loop import run_model
 from seqloom.models import EnsembleConfig, SequenceCNNConfig
 from seqloom.models._ensemble import describe_network
@@ -87,7 +87,7 @@ def list_networks(
                 "SequenceCNNConfig.for_data(train)"
             )
     others = [part for part in (valid, test) if part is not None]
-    config = kind_of_encoder(train.encoder).network(train, *others)
+    config = find_encoder_kind(train.encoder).network(train, *others)
     if not isinstance(config, SequenceCNNConfig) or config.inputs == "counts":
         return config
     other = config

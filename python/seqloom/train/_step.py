@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom._key import Key
 from seqloom.errors import CaptureError
-from seqloom.infer._forward import label_name
+from seqloom.infer._forward import find_label_name
 from seqloom.models import Classify, TorchModule
 from seqloom.models._examples import count_positions
 from seqloom.models._folder import checkpoint_path
@@ -154,7 +154,7 @@ class StepMaker:
 
     def _loss_weight(self, batch: dict[str, Any], own: int) -> float:
         """Compute the weight of this process's loss in the mean loss of all processes."""
-        task, name = self.objective.task, label_name(batch)
+        task, name = self.objective.task, find_label_name(batch)
         if not own or name is None or not isinstance(task, Classify) or not task.weights:
             return float(own)
         # With class weights, the loss is a weighted mean over records, so the weight of
@@ -177,7 +177,7 @@ class StepMaker:
 
     def _measure(self, extra: Any, batch: dict[str, Any]) -> dict[str, float]:
         """Return the numbers that a user's step returned, or the accuracy, by name."""
-        found, name = numbers_of(extra), label_name(batch)
+        found, name = numbers_of(extra), find_label_name(batch)
         if name is None or not hasattr(extra, "shape"):
             return found
         logits, task = as_array(extra), self.job.trained.task

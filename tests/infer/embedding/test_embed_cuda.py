@@ -15,7 +15,7 @@ import cuda_device
 import embed_job
 import seqloom as sl
 from seqloom.infer.embedding import _job, _torch_device
-from seqloom.infer.embedding._model import Device
+from seqloom.infer.embedding._model import CpuDevice
 from seqloom.infer.embedding._torch_device import PackedArrays, PinnedBuffers, TorchDevice
 from seqloom.tensor.backends._torch import _device_random, _packed_attention
 
@@ -108,7 +108,7 @@ def streams(monkeypatch):
         assert non_blocking
         return self.clone()
 
-    monkeypatch.setattr(_torch_device, "pin", pin)
+    monkeypatch.setattr(_torch_device, "pin_buffer", pin)
     monkeypatch.setattr(torch.Tensor, "to", to)
     return used, made
 
@@ -148,14 +148,14 @@ def test_pooling_in_pytorch_equals_pooling_in_numpy(streams, pool, tmp_path):
     found = {}
     text = "".join(f">s{n}\n{'MKTAYIAKQR'[n % 9 :] * 9}\n" for n in range(70))
     (tmp_path / "a.fa").write_text(text)
-    for device in (Device(), TorchDevice("cpu")):
+    for device in (CpuDevice(), TorchDevice("cpu")):
         out = tmp_path / type(device).__name__
         options: Any = {"max_tokens": 900, "shard_size": 30, "pool": pool}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_job, "device_of", lambda _, device=device: device)
+            patch.setattr(_job, "find_device", lambda _, device=device: device)
             sl.infer.embed(Table(), tmp_path / "a.fa", out=out, **options)
         found[out.name] = sl.infer.load(out).to_numpy()
-    rows, expected = found["TorchDevice"], found["Device"]
+    rows, expected = found["TorchDevice"], found["CpuDevice"]
     np.testing.assert_allclose(rows, expected, rtol=1e-5, atol=1e-6)
 
 
@@ -171,7 +171,7 @@ def test_embed_computes_the_first_batch_on_a_device_twice(tmp_path, monkeypatch,
             raise MemoryError
         return embed_job.embed_tokens(batch)
 
-    monkeypatch.setattr(Device, "is_cold", True)
+    monkeypatch.setattr(CpuDevice, "is_cold", True)
     summary = sl.infer.embed(embed_tokens, "a.fa", out="e", max_tokens=240)
     assert sizes[0] == sizes[1]
     assert summary.sequences == 60

@@ -31,7 +31,7 @@ from seqloom.data.loader._batches import (
 from seqloom.data.loader._executor import Executor
 from seqloom.data.loader._loader import DataLoader
 from seqloom.data.loader._order import FailedBatch, Request, unwrap
-from seqloom.data.loader._raw import RawReader, RawStep, read_file, split_files
+from seqloom.data.loader._raw import RawReader, RawStep, read_chunks, split_files
 from seqloom.data.packed._stream import PackedStream
 from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError, FormatError, MissingExtraError, WorkerError
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
-WORKER_MEMORY = 2 << 30
-WORKER_TIMEOUT = 300.0
+WORKER_MEMORY_BYTES = 2 << 30
+WORKER_SECONDS = 300.0
 # Keys of a packed batch that are returned, and keys that are converted to int64.
 _PACKED_KEYS = (
     *("input_ids", "position_ids", "cu_seqlens", "max_seqlen"),
@@ -65,8 +65,8 @@ def create_async_dataloader(
     prefetch_factor: int = 4,
     batch_size: int = 32,
     pin_memory: bool | None = None,
-    timeout: float = WORKER_TIMEOUT,
-    worker_memory: int = WORKER_MEMORY,
+    timeout: float = WORKER_SECONDS,
+    worker_memory: int = WORKER_MEMORY_BYTES,
     output: str | None = None,
     worker_init_fn: Callable[[int], Any] | None = None,
     max_length: int | None = None,
@@ -155,12 +155,12 @@ class RawFiles(CustomBatches):
     """Files whose raw records are read in file order, with any number of workers."""
 
     paths: tuple[str, ...]
-    max_bytes: int = WORKER_MEMORY  # Maximum memory of a worker.
+    max_bytes: int = WORKER_MEMORY_BYTES  # Maximum memory of a worker.
     max_length: int | None = None  # Maximum residues of a sequence.
 
     def __iter__(self) -> Iterator[Any]:
         """Read all records in this process."""
-        return self.items(chunk for path in self.paths for chunk in read_file(path))
+        return self.items(chunk for path in self.paths for chunk in read_chunks(path))
 
     def items(self, chunks: Iterator[RawChunk]) -> Iterator[dict[str, Any]]:
         """Yield the records of chunks as items, numbered over all files."""
@@ -174,7 +174,7 @@ class RawFiles(CustomBatches):
     def batch_source(self, settings: LoaderSettings) -> BatchSource:
         """Return the batches; processes or Rust threads read their records."""
         settings = replace(
-            settings, convert=PinnedCheck(settings.convert, settings.workers)
+            settings, convert=PinnedMemoryCheck(settings.convert, settings.workers)
         )
         collate: Any = settings.collate
         # Without custom code, Rust makes the batches.
@@ -183,7 +183,7 @@ class RawFiles(CustomBatches):
         if is_native and is_whole:
             identity: dict[str, Any] = {"files": [*self.paths], "is_packed": True}
             return BatchSource(
-                partial(packed_file_batches, settings=settings),
+                partial(read_packed_batches, settings=settings),
                 _raise_unknown_count,
                 lambda _: identity,
             )
@@ -201,7 +201,7 @@ class RawFiles(CustomBatches):
             "batch_size": settings.batching.batch_size,
         }
         return BatchSource(
-            partial(raw_batches, settings=settings, executor=executor, parts=[]),
+            partial(iterate_raw_batches, settings=settings, executor=executor, parts=[]),
             _raise_unknown_count,
             lambda _: identity,
             executor,
@@ -213,7 +213,7 @@ def _raise_unknown_count(_: EpochOrder) -> int:
     raise TypeError("the number of batches is not known before the files are read")
 
 
-def raw_batches(
+def iterate_raw_batches(
     start: EpochProgress,
     order: EpochOrder,
     *,
@@ -232,7 +232,7 @@ def raw_batches(
         """Yield records that this process or its workers read."""
         if not workers:
             return iter(files)
-        return files.items(_chunks(executor, epoch, parts=parts, workers=workers))
+        return files.items(_read_chunks(executor, epoch, parts=parts, workers=workers))
 
     if settings.is_packed:
         return packed_batches(start, order, settings=settings, items=items)
@@ -244,14 +244,14 @@ def raw_batches(
     )
 
 
-def _chunks(
+def _read_chunks(
     executor: Executor, epoch: int, *, parts: list[RawPart], workers: int
 ) -> Iterator[RawChunk]:
     """Yield the records of all files in order, as chunks."""
     ended: set[RawPart] = set()
     done: Counter[int] = Counter()  # number of yielded records of each file
     faulty: set[int] = set()
-    requests = _requests(parts, epoch, ended, workers=workers)
+    requests = _make_requests(parts, epoch, ended, workers=workers)
     with closing(executor.run(requests)) as answers:
         for request, answer in answers:
             part: RawPart = request.content.part
@@ -262,7 +262,7 @@ def _chunks(
                 # Read the file from its start here, to yield all records before the
                 # error.
                 faulty.add(part.file)
-                yield from read_file(part.path, done[part.file])
+                yield from read_chunks(part.path, done[part.file])
                 continue
             chunks: list[RawChunk] = unwrap(answer)
             if not chunks:
@@ -271,7 +271,7 @@ def _chunks(
             yield from chunks
 
 
-def _requests(
+def _make_requests(
     parts: list[RawPart], epoch: int, ended: set[RawPart], *, workers: int
 ) -> Iterator[Request]:
     """Yield requests for all files; a long range of a file has several requests."""
@@ -301,7 +301,7 @@ def check_cpu_only() -> None:
         raise WorkerError(f"{name}: torch sees CUDA, but this worker must not use a GPU")
 
 
-def packed_file_batches(
+def read_packed_batches(
     start: EpochProgress, order: EpochOrder, *, settings: LoaderSettings
 ) -> Batches:
     """Yield batches that are packed in Rust and equal those of the collator bitwise."""
@@ -329,7 +329,7 @@ def packed_file_batches(
 
 
 @dataclass(slots=True)
-class PinnedCheck:
+class PinnedMemoryCheck:
     """Converts batches; warns once if pinned batches may need too much memory."""
 
     convert: Callable[[Any], Any]
@@ -341,15 +341,15 @@ class PinnedCheck:
         converted = self.convert(batch)
         if not self.is_checked:
             self.is_checked = True
-            warn_of_pinned(converted, self.workers.ahead)
+            warn_of_pinned_memory(converted, self.workers.ahead)
         return converted
 
 
-def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None:
+def warn_of_pinned_memory(batch: Any, ahead: int, *, memory: int | None = None) -> None:
     """Warn if pinned batches could take more than half of the memory."""
     if memory is None:
         memory = total_memory()
-    pinned = _pinned_bytes(batch) * max(1, ahead)
+    pinned = _count_pinned_bytes(batch) * max(1, ahead)
     if memory and pinned > memory / 2:
         warn_user(
             f"{ahead} batches ahead would pin {pinned / 2**30:.1f} GiB, more than half of "
@@ -359,9 +359,9 @@ def warn_of_pinned(batch: Any, ahead: int, *, memory: int | None = None) -> None
         )
 
 
-def _pinned_bytes(batch: Any) -> int:
+def _count_pinned_bytes(batch: Any) -> int:
     if isinstance(batch, dict):
         values: list[Any] = list(batch.values())  # pyright: ignore[reportUnknownArgumentType]
-        return sum(map(_pinned_bytes, values))
+        return sum(map(_count_pinned_bytes, values))
     is_pinned = getattr(batch, "is_pinned", None)
     return batch.nbytes if is_pinned is not None and is_pinned() else 0

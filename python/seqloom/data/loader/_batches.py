@@ -15,9 +15,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from seqloom._system import count_cores
-from seqloom.data.loader._executor import Executor, call_or_fail, seed_each
+from seqloom.data.loader._executor import Executor, call_or_catch, seed_each
 from seqloom.data.loader._makers import MapBatchMaker, StreamBatchMaker
-from seqloom.data.loader._order import EpochProgress, Request, mark_last, unwrap, with_last
+from seqloom.data.loader._order import EpochProgress, Request, flag_last, mark_last, unwrap
 from seqloom.data.loader._settings import WorkerOptions, is_iterable
 from seqloom.data.packed._stream import PackedStream
 from seqloom.data.stream._stream import SequenceStream
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Items = Callable[[int, EpochOrder], Iterator[Any]]  # (epoch, order) -> items
 
 _MIN_PACKED_ITEMS = 256  # minimum number of items per request, for a packing collator
-_FEW_CORES = 2
+_MAX_FEW_CORES = 2
 _END_OF_BATCHES: Any = object()  # marks the end of an iterator
 
 
@@ -58,23 +58,23 @@ class CustomBatches(ABC):
         """Return the batches of this dataset, for a loader with some settings."""
 
 
-def choose_source(settings: LoaderSettings) -> BatchSource:
+def choose_batch_source(settings: LoaderSettings) -> BatchSource:
     """Return the batches of a loader, as its dataset and collator require."""
     dataset = settings.dataset
     if isinstance(dataset, CustomBatches):
         return dataset.batch_source(settings)
     if not is_iterable(dataset):
-        return _packed_map(settings) if settings.is_packed else _map_source(settings)
+        return _pack_map(settings) if settings.is_packed else _make_map_source(settings)
     # A subclass that overrides __iter__ is a custom iterable.
     is_stream = isinstance(dataset, SequenceStream)
     if is_stream and type(dataset).__iter__ is SequenceStream.__iter__:
-        return _packed_stream(settings) if settings.is_packed else _stream(settings)
+        return _pack_stream(settings) if settings.is_packed else _stream_source(settings)
     if isinstance(dataset, PackedStream):  # a PackedStream has its own threads
         settings = replace(settings, workers=WorkerOptions())
     return _iterable_source(settings)
 
 
-def _map_source(settings: LoaderSettings) -> BatchSource:
+def _make_map_source(settings: LoaderSettings) -> BatchSource:
     make = MapBatchMaker(settings)
     executor = Executor(make, settings)
     return BatchSource(
@@ -84,7 +84,7 @@ def _map_source(settings: LoaderSettings) -> BatchSource:
             "size": order.size,
             "seed": settings.seed,
             "shuffle": settings.batching.shuffle,
-            **fingerprint_of(settings.dataset),
+            **read_fingerprint(settings.dataset),
         },
         executor,
         is_ordered=True,
@@ -106,16 +106,16 @@ def map_batches(
     requests = mark_last(order.requests(start.epoch, start.position))
     with closing(executor.run(requests)) as answers:
         for request, batch in answers:
-            yield request, call_or_fail(finish, request, batch)
+            yield request, call_or_catch(finish, request, batch)
 
 
-def _stream(settings: LoaderSettings) -> BatchSource:
+def _stream_source(settings: LoaderSettings) -> BatchSource:
     make = StreamBatchMaker(settings)
     executor = Executor(make, settings)
     return BatchSource(
         partial(stream_batches, settings=settings, executor=executor),
         lambda _: count_batches(settings),
-        lambda _: {"seed": settings.seed} | fingerprint_of(settings.dataset),
+        lambda _: {"seed": settings.seed} | read_fingerprint(settings.dataset),
         executor,
     )
 
@@ -132,13 +132,13 @@ def stream_batches(
         part.load_state_dict(start.stream_state)
     size, drop_last = settings.batching.batch_size or 1, settings.batching.drop_last
     # With more than two cores, a thread reads ahead.
-    ahead = settings.workers.num_workers > 0 and count_cores() > _FEW_CORES
+    ahead = settings.workers.num_workers > 0 and count_cores() > _MAX_FEW_CORES
 
     def requests() -> Iterator[Request]:
         pieces = part.pieces(size, ahead=ahead)
         whole = (piece for piece in pieces if not drop_last or len(piece) == size)
         for position, piece in enumerate(whole, start.position + 1):
-            content = piece.chunk.detached() if executor.uses_processes else piece
+            content = piece.chunk.copy_detached() if executor.uses_processes else piece
             request = Request(content, start.epoch, position=position)
             request.place = rank.number + rank.world * (position - 1)
             request.stream_state = partial(getattr, piece, "state")
@@ -162,7 +162,7 @@ def _iterable_source(settings: LoaderSettings) -> BatchSource:
         """Yield batches, or the items for a packing collator."""
         return _take_in_rotation(executor, epoch, workers) if workers else read(epoch, 0)
 
-    epoch = packed_batches if is_packed else iterable_batches
+    epoch = packed_batches if is_packed else iterate_batches
     return BatchSource(
         partial(epoch, settings=settings, items=batches, looks_ahead=workers > 0),
         lambda _: count_batches(settings),
@@ -171,7 +171,7 @@ def _iterable_source(settings: LoaderSettings) -> BatchSource:
     )
 
 
-def iterable_batches(
+def iterate_batches(
     start: EpochProgress,
     order: EpochOrder,
     *,
@@ -195,7 +195,7 @@ def number_batches(
     # To mark the last batch, the next batch must be made before a batch is yielded.
     # Without workers, batches are not made ahead, because custom code may reuse the
     # memory of a batch.
-    marked = with_last(rest) if looks_ahead else ((batch, False) for batch in rest)
+    marked = flag_last(rest) if looks_ahead else ((batch, False) for batch in rest)
     for position, (batch, is_last) in enumerate(marked, start.position + 1):
         request = Request(None, start.epoch, position=position, is_last=is_last)
         yield request, settings.convert(batch)
@@ -230,7 +230,7 @@ def packed_batches(
     return number_batches(settings, rest, start, looks_ahead=looks_ahead)
 
 
-def _packed_map(settings: LoaderSettings) -> BatchSource:
+def _pack_map(settings: LoaderSettings) -> BatchSource:
     size = max(_MIN_PACKED_ITEMS, settings.batching.batch_size or 1)
     batching = replace(settings.batching, batch_size=size, drop_last=False)
     fetching = replace(settings, batching=batching, collate=None)
@@ -259,17 +259,19 @@ def _packed_map(settings: LoaderSettings) -> BatchSource:
             "shuffle": settings.batching.shuffle,
             "rank": order.rank.number,
             "world_size": order.rank.world,
-            **fingerprint_of(settings.dataset),
+            **read_fingerprint(settings.dataset),
         },
         executor,
     )
 
 
-def _packed_stream(settings: LoaderSettings) -> BatchSource:
+def _pack_stream(settings: LoaderSettings) -> BatchSource:
     # The random numbers depend on the number of items in a request, so that number is
     # fixed.
     batching = replace(settings.batching, batch_size=_MIN_PACKED_ITEMS, drop_last=False)
-    single = _stream(replace(settings, batching=batching, collate=None, convert=list))
+    single = _stream_source(
+        replace(settings, batching=batching, collate=None, convert=list)
+    )
 
     def items(epoch: int, order: EpochOrder) -> Iterator[Any]:
         """Yield the items of this rank."""
@@ -379,13 +381,13 @@ def count_batches(settings: LoaderSettings) -> int:
 
 def replay_identity(settings: LoaderSettings) -> dict[str, Any]:
     """Return the settings that determine the batches, to compare with a saved state."""
-    identity = {"seed": settings.seed} | fingerprint_of(settings.dataset)
+    identity = {"seed": settings.seed} | read_fingerprint(settings.dataset)
     identity["batch_size"] = settings.batching.batch_size
     identity["num_workers"] = settings.workers.num_workers
     return identity
 
 
-def fingerprint_of(dataset: Any) -> dict[str, Any]:
+def read_fingerprint(dataset: Any) -> dict[str, Any]:
     """Return the fingerprint of a dataset, if it has one."""
     if callable(getattr(dataset, "fingerprint", None)):
         return {"fingerprint": dataset.fingerprint()}

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from seqloom.data.loader._processes import WorkerPool
     from seqloom.data.loader._settings import LoaderSettings
 
-    Answers = Generator[tuple[Request, Any]]
-    Finish = Callable[[], Any]  # waits for a batch and returns it
+    MadeBatches = Generator[tuple[Request, Any]]
+    FinishBatch = Callable[[], Any]  # waits for a batch and returns it
 
 # Part of the random key for custom code. A new value changes the random numbers of that
 # code.
@@ -51,7 +51,7 @@ class BatchFunction(ABC):
         """Return the batch of a request."""
 
     @abstractmethod
-    def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
+    def starter(self, maker: _native.BatchMaker) -> Callable[[Request], FinishBatch]:
         """Return a function that starts a batch in the threads of ``maker``."""
 
 
@@ -74,51 +74,51 @@ class Executor:
         needs_process = is_stateful or not is_shared
         self.uses_processes = needs_process and settings.workers.num_workers > 0
         draws = not is_stateful and not is_shared
-        self._make = partial(_make_seeded, make, settings.seed) if draws else make
+        self._make = partial(_make_seeded_batch, make, settings.seed) if draws else make
         self._pool: WorkerPool | None = None  # persistent worker processes
 
-    def run(self, requests: Iterable[Request]) -> Answers:
+    def run(self, requests: Iterable[Request]) -> MadeBatches:
         """Yield each request with its batch, or with a ``FailedBatch`` for an exception."""
         if not self._settings.workers.num_workers:
-            return ((request, call_or_fail(self._make, request)) for request in requests)
+            return ((request, call_or_catch(self._make, request)) for request in requests)
         if self.uses_processes:
             return self._run_in_processes(requests)
         if self._native is not None and self._native.supports_native_batches:
             return self._run_in_native_threads(self._native, requests)
         return self._run_in_threads(requests)
 
-    def _run_in_threads(self, requests: Iterable[Request]) -> Answers:
+    def _run_in_threads(self, requests: Iterable[Request]) -> MadeBatches:
         """Make batches ahead in Python threads; the threads end with this generator."""
         workers = self._settings.workers
         pool = ThreadPoolExecutor(workers.num_workers, "seqloom-loader")
 
-        def start(request: Request) -> Finish:
-            future = pool.submit(call_or_fail, self._make, request)
+        def start(request: Request) -> FinishBatch:
+            future = pool.submit(call_or_catch, self._make, request)
             return partial(_wait_for_result, future, workers.timeout)
 
         try:
-            yield from _in_flight(start, requests, workers.ahead)
+            yield from _run_ahead(start, requests, workers.ahead)
         finally:
             pool.shutdown(wait=not workers.timeout, cancel_futures=True)
 
     def _run_in_native_threads(
         self, make: BatchFunction, requests: Iterable[Request]
-    ) -> Answers:
+    ) -> MadeBatches:
         """Make batches ahead in Rust threads, which never wait for the interpreter."""
         workers = self._settings.workers
         # Leave one core for this thread, which also makes batches while it waits.
         threads = min(workers.num_workers, max(1, count_cores() - 1))
         start_batch = make.starter(_native.BatchMaker(REUSED_MEMORY, threads))
 
-        def start(request: Request) -> Finish:
-            finish = call_or_fail(start_batch, request)
+        def start(request: Request) -> FinishBatch:
+            finish = call_or_catch(start_batch, request)
             if isinstance(finish, FailedBatch):
                 return lambda: finish
-            return partial(call_or_fail, finish)
+            return partial(call_or_catch, finish)
 
-        return _in_flight(start, requests, workers.ahead)
+        return _run_ahead(start, requests, workers.ahead)
 
-    def _run_in_processes(self, requests: Iterable[Request]) -> Answers:
+    def _run_in_processes(self, requests: Iterable[Request]) -> MadeBatches:
         """Make batches ahead in new or persistent processes."""
         from seqloom.data.loader._processes import WorkerPool
 
@@ -129,7 +129,7 @@ class Executor:
             self._pool = pool
         is_usable = False
         try:
-            yield from _in_flight(pool.start, requests, workers.ahead)
+            yield from _run_ahead(pool.start, requests, workers.ahead)
             is_usable = True
         except GeneratorExit:
             is_usable = True
@@ -145,7 +145,7 @@ class Executor:
             pool.close()
 
 
-def call_or_fail(make: Callable[..., Any], *content: Any) -> Any:
+def call_or_catch(make: Callable[..., Any], *content: Any) -> Any:
     """Call a function; return its exception as a `FailedBatch`."""
     try:
         return make(*content)
@@ -159,9 +159,9 @@ def call_or_fail(make: Callable[..., Any], *content: Any) -> Any:
         return FailedBatch(error)
 
 
-def _in_flight(
-    start: Callable[[Request], Finish], requests: Iterable[Request], ahead: int
-) -> Answers:
+def _run_ahead(
+    start: Callable[[Request], FinishBatch], requests: Iterable[Request], ahead: int
+) -> MadeBatches:
     """Yield batches in order, while up to ``ahead`` later batches are being made."""
     process = os.getpid()
     starting = _start_all(start, requests)
@@ -178,17 +178,17 @@ def _in_flight(
 
 
 def _start_all(
-    start: Callable[[Request], Finish], requests: Iterable[Request]
-) -> Iterator[tuple[Request, Finish]]:
+    start: Callable[[Request], FinishBatch], requests: Iterable[Request]
+) -> Iterator[tuple[Request, FinishBatch]]:
     """Start batches lazily, so that earlier batches precede a sampler's exception."""
     try:
         for request in requests:
             yield request, start(request)
     except Exception as error:  # noqa: BLE001 - raised again when its batch is due
-        yield Request(None), partial(_raise_error, error)
+        yield Request(None), partial(_raise, error)
 
 
-def _raise_error(error: Exception) -> Any:
+def _raise(error: Exception) -> Any:
     raise error
 
 
@@ -203,9 +203,9 @@ def _wait_for_result(future: Future[Any], timeout: float) -> Any:
     return future.result()
 
 
-def _make_seeded(make: Callable[[Request], Any], seed: int, request: Request) -> Any:
+def _make_seeded_batch(make: Callable[[Request], Any], seed: int, request: Request) -> Any:
     """Return a batch whose random numbers are determined by its position in the epoch."""
-    with _seeded_generators(Key(seed, _KEY_DOMAIN, request.epoch, request.place)):
+    with _seed_generators(Key(seed, _KEY_DOMAIN, request.epoch, request.place)):
         return make(request)
 
 
@@ -214,7 +214,7 @@ def seed_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
     seed, *rest = words
     key, number = Key(seed, _KEY_DOMAIN, *rest), 0
     while True:
-        with _seeded_generators(key.fold(number)):
+        with _seed_generators(key.fold(number)):
             batch = next(batches, _END_OF_TASKS)
         if batch is _END_OF_TASKS:
             return
@@ -223,7 +223,7 @@ def seed_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
 
 
 @contextmanager
-def _seeded_generators(key: Key) -> Generator[None]:
+def _seed_generators(key: Key) -> Generator[None]:
     """Seed the global generators from a key, and restore them afterwards."""
     bits = key.bits(10)
     torch_generator = getattr(sys.modules.get("torch"), "default_generator", None)

@@ -10,7 +10,7 @@ from seqloom._warning import warn_user
 from seqloom.data._position import STATE_FORMAT, Rank, check_integer, check_state, find_rank
 from seqloom.data.collate._collate import default_collate
 from seqloom.data.collate._output import TensorCollate, choose_converter
-from seqloom.data.loader._batches import choose_source
+from seqloom.data.loader._batches import choose_batch_source
 from seqloom.data.loader._order import (
     EpochIterator,
     EpochOrder,
@@ -19,16 +19,16 @@ from seqloom.data.loader._order import (
     OrderView,
 )
 from seqloom.data.loader._settings import (
-    DEFAULT_PREFETCH,
     FIXED_OPTIONS,
     MUTABLE_OPTIONS,
+    PREFETCH_FACTOR,
     Batching,
     LoaderSettings,
     WorkerOptions,
     check_dataset,
     check_flags,
+    choose_seed,
     is_iterable,
-    seed_of,
 )
 from seqloom.errors import ArgumentError
 
@@ -156,7 +156,7 @@ class DataLoader(Generic[T]):
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self.generator = generator
-        self.seed = seed_of(seed, generator)
+        self.seed = choose_seed(seed, generator)
         self.output = output
         self._batching = Batching(
             batch_size=batch_size,
@@ -171,9 +171,9 @@ class DataLoader(Generic[T]):
         find_rank(rank, world_size, even_ranks)
         self._length: int | None = None
         self._progress = self._next = EpochProgress(0)
-        self._source = choose_source(self._settings())
+        self._source = choose_batch_source(self._settings())
         if num_workers and prefetch_factor is None:
-            self.prefetch_factor = DEFAULT_PREFETCH
+            self.prefetch_factor = PREFETCH_FACTOR
         self._is_initialised = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -185,15 +185,15 @@ class DataLoader(Generic[T]):
                 f"{value!r}: create another one with {name}={value!r}"
             )
         elif name in MUTABLE_OPTIONS:
-            self._change(name, value)
+            self._change_option(name, value)
         else:
             super().__setattr__(name, value)
 
-    def _change(self, name: str, value: Any) -> None:
+    def _change_option(self, name: str, value: Any) -> None:
         before = getattr(self, name)
         super().__setattr__(name, value)
         try:
-            self._source = choose_source(self._settings())
+            self._source = choose_batch_source(self._settings())
         except ArgumentError:
             super().__setattr__(name, before)
             raise
@@ -204,7 +204,7 @@ class DataLoader(Generic[T]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        vars(self)["_source"] = choose_source(self._settings())
+        vars(self)["_source"] = choose_batch_source(self._settings())
 
     @property
     def sampler(self) -> Any:
@@ -215,7 +215,7 @@ class DataLoader(Generic[T]):
         single = replace(
             self._batching, batch_size=None, batch_sampler=None, drop_last=False
         )
-        return self._view(replace(self._order(), batching=single))
+        return self._view_order(replace(self._order(), batching=single))
 
     @property
     def batch_sampler(self) -> Any:
@@ -224,9 +224,9 @@ class DataLoader(Generic[T]):
         is_ordered = self._source.is_ordered and self._batching.sampler is None
         if sampler is not None or not is_ordered or self.batch_size is None:
             return sampler
-        return self._view(self._order())
+        return self._view_order(self._order())
 
-    def _view(self, order: EpochOrder) -> OrderView:
+    def _view_order(self, order: EpochOrder) -> OrderView:
         """Return an iterable of the indices that the next pass will read."""
         return OrderView(
             order, lambda: (self._next.epoch, self._next.position), self.set_epoch
@@ -239,9 +239,9 @@ class DataLoader(Generic[T]):
         return count
 
     def __iter__(self) -> EpochIterator:
-        return EpochIterator(self._run(), lambda: self._source.count(self._order()))
+        return EpochIterator(self._run_epoch(), lambda: self._source.count(self._order()))
 
-    def _run(self) -> Generator[Any]:
+    def _run_epoch(self) -> Generator[Any]:
         # An epoch begins when its first batch is requested, because trainers create
         # iterators that they never use.
         progress = self._progress = self._next

@@ -20,7 +20,7 @@ from seqloom.data._position import as_indices, stored_epoch
 from seqloom.data.collate._collate import default_collate, unequal_length_error
 from seqloom.data.collate._pad import PadCollator
 from seqloom.data.loader._executor import BatchFunction
-from seqloom.data.stream._piece import StreamPiece
+from seqloom.data.stream._piece import StreamBatch
 from seqloom.data.stream._resumable import Resumable
 from seqloom.errors import ArgumentError
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from seqloom._rust import _native
     from seqloom.data._batch import NativeBatchMaker
-    from seqloom.data.loader._executor import Finish
+    from seqloom.data.loader._executor import FinishBatch
     from seqloom.data.loader._order import Request
     from seqloom.data.loader._settings import LoaderSettings
     from seqloom.data.stream._chunk import ChunkSource
@@ -135,7 +135,7 @@ class MapBatchMaker(BatchFunction):
         rows = _as_array(rows)
         return dataset.batch(rows, epoch=epoch, num_threads=num_threads, **options)
 
-    def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
+    def starter(self, maker: _native.BatchMaker) -> Callable[[Request], FinishBatch]:
         """Return a function that starts a batch in the threads of ``maker``."""
         # The returned function starts a batch and returns a function that waits for it.
         dataset, size = self.dataset, len(self.dataset)
@@ -144,7 +144,7 @@ class MapBatchMaker(BatchFunction):
             raise ArgumentError("Rust cannot make the batches of this dataset")
         begin = dataset.native_batches(**columns.options).begin
 
-        def start(request: Request) -> Finish:
+        def start(request: Request) -> FinishBatch:
             rows = request.content
             if not request.is_checked:
                 rows = as_indices(_as_array(rows), size)
@@ -176,8 +176,8 @@ class StreamBatchMaker(BatchFunction):
     def __call__(self, request: Request) -> Any:
         """Return the batch of a request."""
         piece, collating = request.content, self._collating
-        if not isinstance(piece, StreamPiece):  # worker processes receive a chunk
-            piece = StreamPiece(self._stream, piece, request.epoch)
+        if not isinstance(piece, StreamBatch):  # worker processes receive a chunk
+            piece = StreamBatch(self._stream, piece, request.epoch)
         if collating.columns is not None:
             options = collating.columns.options
             batch = piece.batch(num_threads=collating.num_threads, **options)
@@ -185,15 +185,15 @@ class StreamBatchMaker(BatchFunction):
         items = piece.items()
         return collating.collate_items(items if collating.is_batched else items[0])
 
-    def starter(self, maker: _native.BatchMaker) -> Callable[[Request], Finish]:
+    def starter(self, maker: _native.BatchMaker) -> Callable[[Request], FinishBatch]:
         """Return a function that starts a batch in the threads of ``maker``."""
         finish, columns = self._collating.finish_columns, self._collating.columns
         source: ChunkSource | None = None
         native: NativeBatchMaker | None = None
 
-        def start(request: Request) -> Finish:
+        def start(request: Request) -> FinishBatch:
             nonlocal source, native
-            piece: StreamPiece = request.content
+            piece: StreamBatch = request.content
             if columns is None or not piece.stream.supports_native_batches:
                 return partial(self, request)  # the user has set `augment`
             piece.check()

@@ -122,24 +122,24 @@ class EpochOrder:
     def __len__(self) -> int:
         batching = self.batching
         if batching.batch_sampler is not None:
-            return self._share(len(batching.batch_sampler))
+            return self._rank_size(len(batching.batch_sampler))
         size = self.size if batching.sampler is None else len(batching.sampler)
-        count, batch_size = self._share(size), batching.batch_size or 1
+        count, batch_size = self._rank_size(size), batching.batch_size or 1
         return count // batch_size if batching.drop_last else -(-count // batch_size)
 
-    def _share(self, size: int) -> int:
+    def _rank_size(self, size: int) -> int:
         return self.rank.share(0, size)[1]
 
     def requests(self, epoch: int, start: int = 0) -> Iterator[Request]:
         """Yield the requests of an epoch from a position."""
         batching = self.batching
         if batching.batch_sampler is not None:
-            return self._from_sampler(batching.batch_sampler, epoch, start)
+            return self._sampler_requests(batching.batch_sampler, epoch, start)
         if batching.sampler is None:
-            return self._from_seed(epoch, start)
-        return self._from_sampler(batching.sampler, epoch, start)
+            return self._requests_from_seed(epoch, start)
+        return self._sampler_requests(batching.sampler, epoch, start)
 
-    def _from_seed(self, epoch: int, start: int) -> Iterator[Request]:
+    def _requests_from_seed(self, epoch: int, start: int) -> Iterator[Request]:
         """Yield requests in the order that the seed determines, from any position."""
         key = Key(self.seed, epoch) if self.batching.shuffle else None
         size, is_single = self.batching.batch_size or 1, self.batching.batch_size is None
@@ -162,7 +162,7 @@ class EpochOrder:
                 request.padding = None if padding is None else padding[first:last]
                 yield request
 
-    def _from_sampler(self, sampler: Any, epoch: int, start: int) -> Iterator[Request]:
+    def _sampler_requests(self, sampler: Any, epoch: int, start: int) -> Iterator[Request]:
         if callable(getattr(sampler, "set_epoch", None)):
             sampler.set_epoch(epoch)
         batching, position = self.batching, start
@@ -276,7 +276,7 @@ class EpochIterator(Iterator[Any]):
         self._batches.close()
 
 
-def with_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
+def flag_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
     """Yield pairs (item, True if the item is the last); read one item ahead."""
     rest = iter(items)
     item = next(rest, _END_OF_ORDER)
@@ -292,6 +292,6 @@ def with_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
 
 def mark_last(requests: Iterable[Request]) -> Iterator[Request]:
     """Mark the last request of an epoch."""
-    for request, is_last in with_last(requests):
+    for request, is_last in flag_last(requests):
         request.is_last = is_last
         yield request

@@ -27,7 +27,7 @@ from seqloom.data.loader._worker import (
     pack_message,
     receive_message,
     run_worker,
-    send,
+    send_message,
     unpack_message,
 )
 from seqloom.errors import ArgumentError, WorkerError
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from seqloom.data.loader._settings import LoaderSettings
 
 # Exit code of a worker if the main script, which it imports, would start workers again.
-_UNGUARDED_MAIN = 77
+_UNGUARDED_EXIT_CODE = 77
 # A process that has not ended this number of seconds after its pipe was closed is
 # terminated.
-_EXIT_SECONDS = 2.0
-_MAX_DEATHS = 3
+_EXIT_TIMEOUT = 2.0
+_MAX_CRASHES = 3
 # Seconds between checks whether a process has started; the timeout begins at its start.
-_POLL_SECONDS = 1.0
-_START_SECONDS = 60.0
+_POLL_INTERVAL = 1.0
+_START_TIMEOUT = 60.0
 
 # Locked while a process starts, so that no other thread forks a process that inherits
 # the pipe. A process that this thread forks while it holds the lock can release the
@@ -55,13 +55,13 @@ _START_LOCK = threading.RLock()
 _OPEN_POOLS: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
 
-def _close_all() -> None:
+def _close_all_pools() -> None:
     """Stop all workers at exit, because workers that multiprocessing ends would restart."""
     for pool in list(_OPEN_POOLS):
         pool.close()
 
 
-multiprocessing.util.Finalize(None, _close_all, exitpriority=0)
+multiprocessing.util.Finalize(None, _close_all_pools, exitpriority=0)
 
 
 @dataclass(slots=True, eq=False)
@@ -117,17 +117,17 @@ class WorkerPool:
         worker = min(candidates, key=lambda one: len(one.tasks))
         task = WorkerTask(request, worker)
         worker.add(task)
-        return lambda: self._finish(task)
+        return lambda: self._wait_for_batch(task)
 
-    def _finish(self, task: WorkerTask) -> Any:
+    def _wait_for_batch(self, task: WorkerTask) -> Any:
         timeout, worker = self._settings.workers.timeout, task.worker
         begin = time.monotonic()
         while True:
             with suppress(TimeoutError):  # `result` may raise a TimeoutError of custom code
-                task.answer.exception(min(_POLL_SECONDS, timeout or _POLL_SECONDS))
+                task.answer.exception(min(_POLL_INTERVAL, timeout or _POLL_INTERVAL))
                 break
             ready = worker.ready  # a process that is still starting has no deadline
-            limit = timeout if ready is not None else timeout + _START_SECONDS
+            limit = timeout if ready is not None else timeout + _START_TIMEOUT
             if timeout and time.monotonic() - max(begin, ready or begin) > limit:
                 pid, about = worker.kill(), task.request.describe(self._settings.dataset)
                 raise WorkerError(
@@ -155,12 +155,12 @@ class Worker:
         self._is_too_large = False
         self._error: BaseException | None = None  # set when no more answers will come
         self._lock = threading.RLock()
-        self._launch()
+        self._launch_process()
         self.thread = threading.Thread(
             target=self._receive_all, name=f"seqloom-worker-{number}", daemon=True
         )
 
-    def _launch(self) -> None:
+    def _launch_process(self) -> None:
         """Start the process with one end of a new pipe."""
         self.ready: float | None = None
         with _START_LOCK:
@@ -178,19 +178,21 @@ class Worker:
         with self._lock:
             self.tasks.append(task)
             if self._error is None:
-                self._send_more()
+                self._send_requests()
             else:
-                self._fail(self._error)
+                self._fail_all(self._error)
 
-    def _send_more(self) -> None:
+    def _send_requests(self) -> None:
         """Send all requests; after a crash, send one at a time to find the cause."""
         limit = min(1, len(self.tasks)) if self._suspect_count else len(self.tasks)
         while self._sent_count < limit and not self._is_too_large:
             self._sent_count += 1
             with suppress(OSError):  # the receiving thread handles the crash
-                send(self._pipe, pack_message(self.tasks[self._sent_count - 1].request))
+                send_message(
+                    self._pipe, pack_message(self.tasks[self._sent_count - 1].request)
+                )
 
-    def _fail(self, error: BaseException) -> None:
+    def _fail_all(self, error: BaseException) -> None:
         """Answer all pending and future requests with an error."""
         with self._lock:
             self._error, self._sent_count = error, 0
@@ -205,18 +207,18 @@ class Worker:
                     self._receive_answers()
                 with suppress(OSError):
                     self._pipe.shutdown(socket.SHUT_RDWR)
-                code = self._join()
+                code = self._join_process()
                 with self._lock:
                     self._pipe.close()
                     self._restart(code)
         except BaseException as error:  # noqa: BLE001 - raised when a batch is due
-            self._fail(error)
+            self._fail_all(error)
 
     def _receive_answers(self) -> None:
         """Receive answers until the process must be replaced."""
         failure = unpack_message(receive_message(self._pipe))
         if failure is not None:
-            self._fail(failure.rebuild(where=f"while worker {self.number} started"))
+            self._fail_all(failure.rebuild(where=f"while worker {self.number} started"))
             return
         self.ready = time.monotonic()
         while self._sent_count or not self._is_too_large:
@@ -230,16 +232,16 @@ class Worker:
                 self._deaths = 0
                 most = self._start.settings.max_bytes
                 self._is_too_large = 0 < most < resident_memory(self.pid)
-                self._send_more()
+                self._send_requests()
             task.answer.set_result(parts)
 
-    def _join(self) -> int:
+    def _join_process(self) -> int:
         """Wait for the process to end; terminate or kill it if it does not."""
-        self._process.join(_EXIT_SECONDS)
+        self._process.join(_EXIT_TIMEOUT)
         for stop in (self._process.terminate, self._process.kill):
             if self._process.is_alive():
                 stop()
-                self._process.join(_EXIT_SECONDS / 4)
+                self._process.join(_EXIT_TIMEOUT / 4)
         self._process.join()
         with _START_LOCK:  # another thread may be waiting for this process
             code: int = self._process.exitcode
@@ -251,41 +253,41 @@ class Worker:
         if self._error is not None:
             return
         if self.ready is None and code >= 0:
-            self._fail(self._start_error(code))
+            self._fail_all(self._start_error(code))
             return
         if not self._is_too_large:
             self._deaths += 1
         begun = 0 if self.ready is None else self._sent_count
-        if self._deaths == _MAX_DEATHS:
+        if self._deaths == _MAX_CRASHES:
             where = "before it began a request"
             if begun:
                 about = self.tasks[0].request.describe(self._start.settings.dataset)
                 where = f"while working on {about}"
             error = WorkerError(
-                f"worker {self.number} (pid {self.pid}) died {_MAX_DEATHS} times "
-                f"({_describe_end(code)}), {where}; pass num_workers=0 to run it "
+                f"worker {self.number} (pid {self.pid}) died {_MAX_CRASHES} times "
+                f"({_describe_exit(code)}), {where}; pass num_workers=0 to run it "
                 "in this process, with a debugger"
             )
             if not begun:
-                self._fail(error)
+                self._fail_all(error)
                 return
             self.tasks.popleft().answer.set_exception(error)
             self._deaths, begun = 0, begun - 1
         self._suspect_count = max(self._suspect_count, begun)
         self._sent_count, self._is_too_large = 0, False
-        self._launch()
-        self._send_more()
+        self._launch_process()
+        self._send_requests()
 
     def _start_error(self, code: int) -> WorkerError:
         """Return the error of a process that ended before it was ready."""
-        if code == _UNGUARDED_MAIN:
+        if code == _UNGUARDED_EXIT_CODE:
             return WorkerError(
                 "the main script starts worker processes when a worker imports it: move "
                 'its code under if __name__ == "__main__":, or pass num_workers=0'
             )
         return WorkerError(
             f"worker {self.number} (pid {self.pid}) could not start "
-            f"({_describe_end(code)}); the reason is in its standard error"
+            f"({_describe_exit(code)}); the reason is in its standard error"
         )
 
     def kill(self) -> int:
@@ -302,7 +304,7 @@ class Worker:
                 "the worker processes were closed before this batch was made: by close(), "
                 "or because another pass over the loader failed"
             )
-            self._fail(error)
+            self._fail_all(error)
             # `close` is not enough, because a forked process may have the pipe open
             # too.
             with suppress(OSError):
@@ -311,13 +313,13 @@ class Worker:
     def end(self) -> None:
         """Wait for the process and its thread to end."""
         if self.thread.ident is None:
-            self._join()
+            self._join_process()
             self._pipe.close()
         elif self.thread is not threading.current_thread():
             self.thread.join()
 
 
-def _describe_end(code: int) -> str:
+def _describe_exit(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
     try:
@@ -338,7 +340,7 @@ class ProcessStart:
     def launch(self, pipe: socket.socket, number: int) -> Any:
         """Start a process with one end of a pipe."""
         if getattr(multiprocessing.current_process(), "_inheriting", False):
-            os._exit(_UNGUARDED_MAIN)  # the main script would start workers again
+            os._exit(_UNGUARDED_EXIT_CODE)  # the main script would start workers again
         workers = self.settings.workers
         context: Any = workers.context or "spawn"
         if isinstance(context, str):

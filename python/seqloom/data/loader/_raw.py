@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _CHUNK_RECORDS, _CHUNK_BYTES = 256, 1 << 20
 # Bytes of a range of a file. A file with fewer bytes is read as a whole, even if it is
 # compressed.
-PART_BYTES = 2 << 20
+RANGE_BYTES = 2 << 20
 # The start of a FASTA record, and the bytes per read while searching for it.
 _RECORD_START = b"\n>"
 _SEARCH_BYTES = 1 << 14
@@ -53,7 +53,7 @@ class RawStep:
     step: int = 0
 
     @property
-    def about(self) -> str:
+    def describe(self) -> str:
         """The range of the file, for messages."""
         return str(self.part)
 
@@ -91,14 +91,14 @@ def _split_file(path: str, file: int) -> Iterator[RawPart]:
     stamp = _file_stamp(path)
     size = stamp[0]
     is_plain = False
-    if size > PART_BYTES:
+    if size > RANGE_BYTES:
         with Path(path).open("rb", buffering=0) as text:
             is_plain = text.read(1) == b">"
     if not is_plain:
-        yield RawPart(path, file, stamp, is_long=size > PART_BYTES)
+        yield RawPart(path, file, stamp, is_long=size > RANGE_BYTES)
         return
-    for start in range(0, size, PART_BYTES):
-        yield RawPart(path, file, stamp, start, min(start + PART_BYTES, size))
+    for start in range(0, size, RANGE_BYTES):
+        yield RawPart(path, file, stamp, start, min(start + RANGE_BYTES, size))
 
 
 def _file_stamp(path: str) -> tuple[int, int]:
@@ -126,14 +126,14 @@ class RawReader:
                 f"{path} has changed since the loader began to read it; create a new loader"
             )
         if step.part.is_long:
-            return self._step(request.epoch, step)
+            return self._read_to_chunk(request.epoch, step)
         return _read_part(step.part)
 
-    def _step(self, epoch: int, step: RawStep) -> list[RawChunk]:
+    def _read_to_chunk(self, epoch: int, step: RawStep) -> list[RawChunk]:
         """Read up to the k-th chunk; a restarted worker skips the earlier chunks."""
         if self._begun != (epoch, step.part) or step.step < self._count:
             self._begun, self._count = (epoch, step.part), 0
-            self._rest = read_file(step.part.path)
+            self._rest = read_chunks(step.part.path)
         chunks: list[RawChunk] = []
         while self._count <= step.step:
             chunks = list(islice(self._rest, 1))
@@ -143,8 +143,8 @@ class RawReader:
 
 def _read_part(part: RawPart) -> list[RawChunk]:
     if part.stop is None:
-        return list(read_file(part.path))
-    text = _text_of(part.path, part.start, part.stop)
+        return list(read_chunks(part.path))
+    text = _read_text(part.path, part.start, part.stop)
     if not text:
         return []
     with open_sequences(io.BytesIO(text), format="fasta", num_threads=1) as reader:
@@ -154,17 +154,17 @@ def _read_part(part: RawPart) -> list[RawChunk]:
     return [RawChunk(part.path, batch.headers, batch.sequences)]
 
 
-def _text_of(path: str, start: int, stop: int) -> bytes:
+def _read_text(path: str, start: int, stop: int) -> bytes:
     """Return the text of the records of a plain FASTA file that start in a byte range."""
     with Path(path).open("rb", buffering=0) as file:
         before = min(start, 1)  # a record starts after a line end
-        text = _read_at(file.fileno(), stop - start + before, start - before)
+        text = _read_range(file.fileno(), stop - start + before, start - before)
         first = text.find(_RECORD_START) + 1 if start else 0
         if start and not first:
             return b""
         end = -1
         while end < 0 and (
-            more := _read_at(file.fileno(), _SEARCH_BYTES, start - before + len(text))
+            more := _read_range(file.fileno(), _SEARCH_BYTES, start - before + len(text))
         ):
             at = len(text) - 1
             text += more
@@ -172,7 +172,7 @@ def _text_of(path: str, start: int, stop: int) -> bytes:
     return bytes(text[first : end + 1 if end >= 0 else len(text)])
 
 
-def _read_at(file: int, size: int, position: int) -> bytearray:
+def _read_range(file: int, size: int, position: int) -> bytearray:
     text = bytearray()
     while len(text) < size and (
         more := read_bytes_at(file, size - len(text), position + len(text))
@@ -181,7 +181,7 @@ def _read_at(file: int, size: int, position: int) -> bytearray:
     return text
 
 
-def read_file(path: str, skipped: int = 0) -> Iterator[RawChunk]:
+def read_chunks(path: str, skipped: int = 0) -> Iterator[RawChunk]:
     """Yield the chunks of a file, without the first ``skipped`` records."""
     with open_sequences(path) as reader:
         for batch in reader.batches(_CHUNK_RECORDS, max_bytes=_CHUNK_BYTES):

@@ -17,7 +17,7 @@ from seqloom.errors import ArgumentError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-DEFAULT_PREFETCH = 2
+PREFETCH_FACTOR = 2
 # As in PyTorch, options that determine the batches cannot change after creation.
 FIXED_OPTIONS = frozenset((
     "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "drop_last",
@@ -101,7 +101,7 @@ class WorkerOptions:
     @property
     def ahead(self) -> int:
         """The maximum number of batches made ahead of the consumer."""
-        factor = DEFAULT_PREFETCH if self.prefetch_factor is None else self.prefetch_factor
+        factor = PREFETCH_FACTOR if self.prefetch_factor is None else self.prefetch_factor
         return max(1, factor) * self.num_workers
 
     def check(self) -> None:
@@ -168,7 +168,7 @@ def _is_plain_container(dataset: Any) -> bool:
     return type(dataset) in _CONTAINER_TYPES
 
 
-def seed_of(seed: int, generator: Any) -> int:
+def choose_seed(seed: int, generator: Any) -> int:
     """Return the seed from the argument, or from a generator of PyTorch or NumPy."""
     seed = as_seed(seed)
     if generator is None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from seqloom.data.loader._order import Request
 
-_WATCH_SECONDS = 0.3
+_WATCH_INTERVAL = 0.3
 _UINT64_FORMAT = struct.Struct("<Q")
 # Minimum size of a buffer, in bytes, for which memory is reused.
 _MIN_REUSED_BYTES = 1 << 16
@@ -88,14 +88,14 @@ def run_worker(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity)
         job = sealed.open()
         _prepare_worker(job, identity)
     except BaseException as error:  # noqa: BLE001 - any exception of custom code
-        send(pipe, pack_message(PickledError.of(error)))
+        send_message(pipe, pack_message(PickledError.of(error)))
         return
     requests = queue.SimpleQueue[Any]()
     threading.Thread(target=_receive_all, args=(pipe, requests), daemon=True).start()
     sender = ThreadPoolExecutor(1)  # A batch is sent while the next batch is made.
     with suppress(OSError):  # The parent may have ended.
         # This message distinguishes a failed start from a crash in the first request.
-        send(pipe, pack_message(None))
+        send_message(pipe, pack_message(None))
     while (request := requests.get()) is not None:
         try:
             answer: Any = job.make(request)
@@ -120,7 +120,7 @@ def _send_answer(pipe: socket.socket, answer: Any) -> None:
         parts = pack_message(answer)
     except BaseException as error:  # noqa: BLE001 - any exception of a custom __reduce__
         parts = pack_message(PickledError.of(error))
-    send(pipe, parts)
+    send_message(pipe, parts)
 
 
 def _follow_parent(identity: WorkerIdentity) -> None:
@@ -138,7 +138,7 @@ def _follow_parent(identity: WorkerIdentity) -> None:
 def _watch_parent(starter: int, parent: int) -> None:
     """End this process when the process that started it or reads its batches has ended."""
     while os.getppid() == starter and is_running(parent):
-        time.sleep(_WATCH_SECONDS)
+        time.sleep(_WATCH_INTERVAL)
     os._exit(1)
 
 
@@ -154,7 +154,7 @@ def _prepare_worker(job: WorkerJob, identity: WorkerIdentity) -> None:
 
 
 # The PyTorch module whose ``_worker_info`` is returned by ``get_worker_info()``.
-_TORCH_WORKER = "torch.utils.data._utils.worker"
+_TORCH_MODULE = "torch.utils.data._utils.worker"
 
 
 def _set_worker_info(job: WorkerJob, identity: WorkerIdentity) -> None:
@@ -170,13 +170,13 @@ def _set_worker_info(job: WorkerJob, identity: WorkerIdentity) -> None:
                 dataset=job.dataset,
             )
 
-    if _TORCH_WORKER in sys.modules:
-        set_info(sys.modules[_TORCH_WORKER])
+    if _TORCH_MODULE in sys.modules:
+        set_info(sys.modules[_TORCH_MODULE])
     elif "torch" in sys.modules:
         with suppress(ImportError):
-            set_info(importlib.import_module(_TORCH_WORKER))
+            set_info(importlib.import_module(_TORCH_MODULE))
     else:
-        sys.meta_path.insert(0, _ImportHook(_TORCH_WORKER, set_info))
+        sys.meta_path.insert(0, _ImportHook(_TORCH_MODULE, set_info))
 
 
 class _ImportHook(MetaPathFinder):
@@ -229,12 +229,12 @@ class PickledError:
 
     def rebuild(self, *, where: str) -> BaseException:
         """Return the exception, with the worker's traceback as its cause."""
-        error = self._error()
+        error = self._make_error()
         error.__cause__ = WorkerError(f'\n"""\n{self.trace}"""')
         error.add_note(f"in worker process {self.pid}, {where}")
         return error
 
-    def _error(self) -> BaseException:
+    def _make_error(self) -> BaseException:
         """Return the exception, or one of a base class if it cannot be created."""
         if self.error is not None:
             return pickle.loads(self.error)  # noqa: S301 - from our own process
@@ -301,7 +301,7 @@ def _to_tensor(flat: np.ndarray[Any, Any], dtype: str, shape: tuple[int, ...]) -
     return torch.from_numpy(flat).view(kind).reshape(shape)  # pyright: ignore[reportUnknownMemberType]
 
 
-def send(target: socket.socket, parts: list[Part]) -> None:
+def send_message(target: socket.socket, parts: list[Part]) -> None:
     """Send a message; return after the last byte is sent."""
     for part in parts:
         target.sendall(part)

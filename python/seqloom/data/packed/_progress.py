@@ -65,13 +65,13 @@ class StreamProgress:
             "place": {
                 "from": [*first],
                 "next": [*following],
-                "content": hex_of(content),
+                "content": format_hash(content),
                 "waiting": [[*window] for window in waiting],
             },
             **identity,
         }
 
 
-def hex_of(content: int) -> str:
+def format_hash(content: int) -> str:
     """Return a hash as 16 hexadecimal digits."""
     return f"{content:016x}"

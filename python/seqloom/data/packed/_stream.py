@@ -15,7 +15,7 @@ from seqloom.data._encoder import add_file_position
 from seqloom.data._ids import Ids, headers_to_ids
 from seqloom.data._paths import digest_file, expand_paths, open_existing_index, open_index
 from seqloom.data._position import check_integer
-from seqloom.data.packed._progress import StreamProgress, hex_of
+from seqloom.data.packed._progress import StreamProgress, format_hash
 from seqloom.data.packed._tokeniser import Tokeniser
 from seqloom.errors import (
     AlphabetError,
@@ -116,17 +116,17 @@ class PackedStream:
         self.max_tokens = check_integer("max_tokens", max_tokens, least=1, most=_MAX_INT32)
         self.window = check_integer("window", window, least=1)
         self.max_length, self.overlap = max_length, check_integer("overlap", overlap)
-        self.records = _range_of(records, self.paths)
+        self.records = _check_range(records, self.paths)
         self.empty = as_choice("empty", empty, ("error", "keep"))
         self.num_threads = num_threads
         self._threads = count_threads(num_threads)
-        self._options = _options(
+        self._read_options = _read_options(
             quality=quality, comments=comments, whitespace=whitespace, ids=ids
         )
         self._tokens, self._tokeniser = tokens, Tokeniser.of(tokens)
         self._check_windows()
         # The position of the last iteration, and the start of the next.
-        self._progress, self._resume_from = self._beginning(), self._beginning()
+        self._progress, self._resume_from = self._first_position(), self._first_position()
         self._digests: list[str] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -141,19 +141,19 @@ class PackedStream:
     def content(self) -> str | None:
         """A hash (xxh3) of all ids and sequences; None until the last record is read."""
         content = self._progress.content
-        return None if content is None else hex_of(content)
+        return None if content is None else format_hash(content)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         progress = self._progress = self._resume_from
-        self._resume_from = self._beginning()
+        self._resume_from = self._first_position()
         if progress.is_done:
             return
-        native = progress.native = self._open(progress.start)
+        native = progress.native = self._open_native(progress.start)
         try:
             while (columns := _next_batch(native)) is not None:
                 progress.position += 1
-                yield self._batch(columns)
-            self._raise_refusal(native)
+                yield self._make_batch(columns)
+            self._raise_rejection(native)
             progress.content = native.content()
             progress.is_done = True
         finally:
@@ -227,11 +227,11 @@ class PackedStream:
             )
         self._tokeniser.check_windows(self.max_length, self.max_tokens)
 
-    def _beginning(self) -> StreamProgress:
+    def _first_position(self) -> StreamProgress:
         return StreamProgress.first(0 if self.records is None else self.records[0])
 
-    def _open(self, place: StreamPosition) -> _native.PackedStream:
-        index = self._index(place)
+    def _open_native(self, place: StreamPosition) -> _native.PackedStream:
+        index = self._open_index(place)
         return _native.PackedStream(
             list(self.paths),
             None if index is None else index.native,
@@ -245,10 +245,10 @@ class PackedStream:
             keeps_empty=self.empty == "keep",
             stop=None if self.records is None else self.records[1],
             threads=self._threads,
-            **self._options,
+            **self._read_options,
         )
 
-    def _index(self, place: StreamPosition) -> SequenceIndex | None:
+    def _open_index(self, place: StreamPosition) -> SequenceIndex | None:
         """Return the index for reading from a position; None if it is not needed."""
         file, record, _ = place[0]
         if self.records is not None:
@@ -260,11 +260,11 @@ class PackedStream:
                 )
             return index
         # The offsets of an index are valid only for the default settings.
-        is_clean = self._options["comments"] == self._options["whitespace"] == "error"
-        is_found = record > 0 and is_clean and self._options["ids"] == "error"
+        is_clean = self._read_options["comments"] == self._options["whitespace"] == "error"
+        is_found = record > 0 and is_clean and self._read_options["ids"] == "error"
         return open_existing_index(self.paths[file]) if is_found else None
 
-    def _batch(self, columns_of_batch: tuple[Any, ...]) -> dict[str, Any]:
+    def _make_batch(self, columns_of_batch: tuple[Any, ...]) -> dict[str, Any]:
         (tokens, positions), bounds, longest, names, columns, keep, _ = columns_of_batch
         ordinals, starts, lengths = columns
         return {
@@ -280,12 +280,12 @@ class PackedStream:
             "keep": keep.reshape(-1, 2),
         }
 
-    def _raise_refusal(self, native: _native.PackedStream) -> None:
+    def _raise_rejection(self, native: _native.PackedStream) -> None:
         refusal = native.refusal()
         if refusal is not None:
             function = self._tokeniser.function
             fault = None if function is None else function.fault
-            raise_refusal(refusal, self.paths, max_tokens=self.max_tokens, fault=fault)
+            raise_rejection(refusal, self.paths, max_tokens=self.max_tokens, fault=fault)
 
     def _identity(self) -> dict[str, Any]:
         """Return the files and settings that must equal those of a saved state."""
@@ -300,7 +300,7 @@ class PackedStream:
             "overlap": self.overlap,
             "records": None if self.records is None else [*self.records],
             "empty": self.empty,
-            **self._options,
+            **self._read_options,
         }
 
 
@@ -313,12 +313,12 @@ def _next_batch(native: _native.PackedStream) -> Any:
         raise
 
 
-def _options(**options: str) -> dict[str, str]:
+def _read_options(**options: str) -> dict[str, str]:
     ReadSettings(**options)  # pyright: ignore[reportArgumentType] - checked there
     return options
 
 
-def _range_of(records: Any, paths: tuple[str, ...]) -> tuple[int, int] | None:
+def _check_range(records: Any, paths: tuple[str, ...]) -> tuple[int, int] | None:
     if records is None:
         return None
     if len(paths) != 1:
@@ -335,7 +335,7 @@ def _range_of(records: Any, paths: tuple[str, ...]) -> tuple[int, int] | None:
     return first, check_integer("the stop of records", stop, least=first)
 
 
-def raise_refusal(
+def raise_rejection(
     refusal: Any, paths: tuple[str, ...], *, max_tokens: int, fault: BaseException | None
 ) -> NoReturn:
     """Raise the error for a rejected record, with its file and a hint."""

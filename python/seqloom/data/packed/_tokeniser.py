@@ -49,7 +49,7 @@ class Tokeniser:
                 "tokens must be sl.encode.Tokens(...), a Hugging Face tokenizer, or a "
                 f"function of one sequence, got {quote(tokens)}"
             )
-        return cls(_name_of(tokens), None, FunctionTokens(as_token_function(tokens)))
+        return cls(_function_name(tokens), None, FunctionTokens(as_token_function(tokens)))
 
     def check_windows(self, max_length: int, max_tokens: int) -> None:
         """Raise if windows could not be merged, or have too many tokens for a batch."""
@@ -109,6 +109,6 @@ def _as_tokens(result: Any) -> NDArray[np.uint32]:
     return row.astype(np.uint32)
 
 
-def _name_of(function: Any) -> str:
+def _function_name(function: Any) -> str:
     name = getattr(function, "name_or_path", None) or getattr(function, "__qualname__", "")
     return f"{type(function).__qualname__} {name}".strip()

@@ -57,14 +57,14 @@ class LengthBucketSampler(Sampler):
         super().__init__(**options)
         check_integer("batch_size", batch_size, least=1)
         check_integer("window", window, least=1)
-        self._lengths = _lengths_of(lengths)
+        self._lengths = _read_lengths(lengths)
         self._batch_size, self._window = batch_size, window
         self._shuffle = as_bool("shuffle", shuffle)
         self._drop_last = as_bool("drop_last", drop_last)
 
-    def _plan(self, epoch: int) -> list[list[int]]:
+    def _plan_epoch(self, epoch: int) -> list[list[int]]:
         key = Key(self.seed, epoch) if self._shuffle else None
-        stretches = _sorted_groups(self._lengths, self._batch_size * self._window, key)
+        stretches = _sort_in_groups(self._lengths, self._batch_size * self._window, key)
         size = self._batch_size
         batches = [
             stretch[start : start + size]
@@ -73,7 +73,7 @@ class LengthBucketSampler(Sampler):
         ]
         if self._drop_last:
             batches = [batch for batch in batches if len(batch) == size]
-        return _shuffle(batches, key)
+        return _shuffle_batches(batches, key)
 
 
 class TokenBudgetSampler(Sampler):
@@ -125,19 +125,19 @@ class TokenBudgetSampler(Sampler):
         check_integer("window", window, least=1)
         self._max_items = max(1, window) if batch_size is None else batch_size
         check_integer("batch_size", self._max_items, least=1)
-        self._lengths = _lengths_of(lengths)
+        self._lengths = _read_lengths(lengths)
         self._max_tokens, self._window = max_tokens, window
         self._include_padding = as_bool("include_padding", include_padding)
         self._shuffle = as_bool("shuffle", shuffle)
         _check_budget(lengths, self._lengths, max_tokens)
 
-    def _plan(self, epoch: int) -> list[list[int]]:
+    def _plan_epoch(self, epoch: int) -> list[list[int]]:
         key = Key(self.seed, epoch) if self._shuffle else None
-        stretches = _sorted_groups(self._lengths, self._window, key)
-        batches = [batch for stretch in stretches for batch in self._cut(stretch)]
-        return _shuffle(batches, key)
+        stretches = _sort_in_groups(self._lengths, self._window, key)
+        batches = [batch for stretch in stretches for batch in self._split_group(stretch)]
+        return _shuffle_batches(batches, key)
 
-    def _cut(self, stretch: list[int]) -> Iterator[list[int]]:
+    def _split_group(self, stretch: list[int]) -> Iterator[list[int]]:
         """Yield batches of a sorted group, each as large as the budget allows."""
         batch: list[int] = []
         total = 0
@@ -153,7 +153,7 @@ class TokenBudgetSampler(Sampler):
             yield batch
 
 
-def _lengths_of(lengths: Any) -> NDArray[np.int64]:
+def _read_lengths(lengths: Any) -> NDArray[np.int64]:
     """Return the given lengths, or the numbers of encoded positions of a dataset."""
     if not hasattr(lengths, "lengths"):
         numbers = np.asarray(lengths)
@@ -167,7 +167,7 @@ def _lengths_of(lengths: Any) -> NDArray[np.int64]:
     return lengths.lengths if encoder is None else count_positions(encoder, lengths.lengths)
 
 
-def _sorted_groups(
+def _sort_in_groups(
     lengths: NDArray[np.int64], size: int, key: Key | None
 ) -> list[list[int]]:
     """Split an order into groups, each sorted by length."""
@@ -177,7 +177,7 @@ def _sorted_groups(
     return [part[np.argsort(lengths[part], kind="stable")].tolist() for part in parts]
 
 
-def _shuffle(batches: list[list[int]], key: Key | None) -> list[list[int]]:
+def _shuffle_batches(batches: list[list[int]], key: Key | None) -> list[list[int]]:
     if key is None:
         return batches
     order: list[int] = permutation(len(batches), key.fold("batches")).tolist()

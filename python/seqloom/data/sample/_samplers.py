@@ -68,7 +68,7 @@ class Sampler(ABC):
         return self._rank.world == 1
 
     @abstractmethod
-    def _plan(self, epoch: int) -> list[Any]:
+    def _plan_epoch(self, epoch: int) -> list[Any]:
         """Return the indices, or lists of indices, of an epoch for all ranks."""
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class Sampler(ABC):
     def _cached_plan(self, epoch: int) -> list[Any]:
         """Return the order of an epoch; cache it, as a loader requests its length first."""
         if self._planned is None or self._planned[0] != epoch:
-            self._planned = (epoch, self._plan(epoch))
+            self._planned = (epoch, self._plan_epoch(epoch))
         return self._planned[1]
 
     def set_epoch(self, epoch: int) -> None:
@@ -277,11 +277,11 @@ class WeightedSampler(Sampler):
         check_has_length("dataset", dataset)
         self._size = len(dataset) if size is None else size
         check_integer("size", self._size)
-        each = _weights_of(dataset, weights)
+        each = _read_weights(dataset, weights)
         self._ends = np.cumsum(each)
         self._last = int(np.flatnonzero(each)[-1])
 
-    def _plan(self, epoch: int) -> list[int]:
+    def _plan_epoch(self, epoch: int) -> list[int]:
         words = Key(self.seed, epoch).bits(2 * self._size).reshape(2, -1).astype(np.uint64)
         # The 53 random bits fit into a float64, so all machines compute the same
         # points.
@@ -292,13 +292,13 @@ class WeightedSampler(Sampler):
         return np.minimum(found, self._last).tolist()
 
 
-def _weights_of(dataset: Any, weights: ArrayLike | str) -> NDArray[np.float64]:
+def _read_weights(dataset: Any, weights: ArrayLike | str) -> NDArray[np.float64]:
     if not isinstance(weights, str):
         by_id = values_by_id("weights", weights, dataset)
         return _check_weights(_to_float64(weights if by_id is None else by_id), dataset)
     if weights != "balanced":
         raise ArgumentError(f'weights must be numbers or "balanced", got {weights!r}')
-    return _check_weights(_balance_classes(dataset), dataset)
+    return _check_weights(_class_weights(dataset), dataset)
 
 
 def _to_float64(weights: ArrayLike) -> NDArray[np.float64]:
@@ -316,7 +316,7 @@ def _to_float64(weights: ArrayLike) -> NDArray[np.float64]:
     return array.astype(np.float64)
 
 
-def _balance_classes(dataset: Any) -> NDArray[np.float64]:
+def _class_weights(dataset: Any) -> NDArray[np.float64]:
     """Return 1 / (number of items of the class) for each item."""
     labels = getattr(dataset, "labels", None)
     if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu":

@@ -58,7 +58,7 @@ class ChunkSource:
             self._extents = Extents.of(self._count_positions(encoder))
         return self._extents
 
-    def too_short(self, encoder: Any) -> NDArray[np.int64]:
+    def find_too_short(self, encoder: Any) -> NDArray[np.int64]:
         """Return the rows that are too short for the encoder."""
         if self._short is None:
             self._short = np.flatnonzero(self._count_positions(encoder) < 1)
@@ -115,29 +115,29 @@ class Chunk:
 
     def take(self, rows: NDArray[np.int64]) -> Chunk:
         """Return a copy of some records; row 0 is the first record of this chunk."""
-        columns = _columns(self.source, rows + self.start)
+        columns = _all_columns(self.source, rows + self.start)
         return ChunkSource(self.batch.take(rows), self.source.paths, **columns).as_chunk()
 
     def cut(self, start: int, stop: int) -> Chunk:
         """Return a range of this chunk as a view."""
         return Chunk(self.source, self.start + start, self.start + stop)
 
-    def detached(self) -> Chunk:
+    def copy_detached(self) -> Chunk:
         """Return a copy with only the records of this chunk, to send to another process."""
         return self.replace_batch(self.batch)
 
     def replace_batch(self, batch: SequenceBatch) -> Chunk:
         """Return a copy of this chunk with the headers of another batch."""
-        columns = _columns(self.source, slice(self.start, self.stop))
+        columns = _all_columns(self.source, slice(self.start, self.stop))
         return ChunkSource(batch, self.source.paths, **columns).as_chunk()
 
     def replace_columns(self, **changed: NDArray[Any]) -> Chunk:
         """Return a copy of this chunk with some columns replaced."""
-        columns = _columns(self.source, slice(self.start, self.stop)) | changed
+        columns = _all_columns(self.source, slice(self.start, self.stop)) | changed
         return ChunkSource(self.batch, self.source.paths, **columns).as_chunk()
 
 
-def _columns(
+def _all_columns(
     source: ChunkSource, rows: NDArray[np.int64] | slice
 ) -> dict[str, NDArray[Any]]:
     names = ("ordinals", "files", "records", "positions", "labels")
@@ -150,7 +150,7 @@ def join_chunks(chunks: list[Chunk]) -> Chunk:
     if len(chunks) == 1:
         return chunks[0]
     first = chunks[0].source
-    parts = [_columns(chunk.source, slice(chunk.start, chunk.stop)) for chunk in chunks]
+    parts = [_all_columns(chunk.source, slice(chunk.start, chunk.stop)) for chunk in chunks]
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     batch = join_batches([chunk.batch for chunk in chunks])
     return ChunkSource(batch, first.paths, **columns).as_chunk()
@@ -196,14 +196,14 @@ class ShuffleWindows:
     def _first(self) -> int:
         return 1 + int(self.key.fold("window").bits(1)[0]) % self.size
 
-    def _number(self, position: int) -> int:
+    def _window_number(self, position: int) -> int:
         return 0 if position < self._first else 1 + (position - self._first) // self.size
 
     def start(self, position: int) -> int:
         """Return the start of the window of ``position``, where reading must begin."""
         if not self.size:
             return position
-        number = self._number(position)
+        number = self._window_number(position)
         return self._first + (number - 1) * self.size if number else 0
 
     def shuffle(self, chunks: Iterator[Chunk], position: int) -> Iterator[Chunk]:
@@ -211,14 +211,14 @@ class ShuffleWindows:
         if not self.size:
             yield from chunks
             return
-        number = self._number(position)
-        for window in resize_chunks(chunks, self._sizes(number)):
+        number = self._window_number(position)
+        for window in resize_chunks(chunks, self._window_sizes(number)):
             mixed = self._shuffle_window(window, number)
             skipped = max(position - int(window.positions[0]), 0)
             number += 1
             yield mixed.cut(skipped, len(mixed))
 
-    def _sizes(self, number: int) -> Iterator[int]:
+    def _window_sizes(self, number: int) -> Iterator[int]:
         if number == 0:
             yield self._first
         while True:

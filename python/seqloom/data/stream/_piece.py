@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from seqloom.encode._base import SequenceEncoder
 
 
-class PieceStream(Protocol):
-    """The attributes of a stream that `StreamPiece` uses."""
+class EncodedStream(Protocol):
+    """The attributes of a stream that `StreamBatch` uses."""
 
     encoder: Any
     augment: Any
@@ -43,10 +43,10 @@ class PieceStream(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StreamPiece:
+class StreamBatch:
     """Records of a stream for one batch, which any thread can make."""
 
-    stream: PieceStream
+    stream: EncodedStream
     chunk: Chunk
     epoch: int
 
@@ -72,10 +72,10 @@ class StreamPiece:
         self.check()
         if self.stream.supports_native_batches:
             return self.native_batches(**shape).make(self.chunk.rows, num_threads)
-        letters = self._letters(num_threads)
+        letters = self._read_letters(num_threads)
         names = headers_to_ids(self.chunk.batch.headers)
         batch: dict[str, Any] = {"id": Ids.of(names)}
-        about = _other_columns(self.chunk.source, self.chunk.rows)
+        about = _extra_columns(self.chunk.source, self.chunk.rows)
         if self.stream.encoder is None:
             return batch | sequence_columns(letters) | about
         encoded = self._encode(letters, names, num_threads=num_threads, **shape)
@@ -87,12 +87,12 @@ class StreamPiece:
         chunk, encoder = self.chunk, self.stream.encoder
         if encoder is None:
             return
-        short = chunk.source.too_short(encoder)
+        short = chunk.source.find_too_short(encoder)
         if not short.size:
             return
         here = short[(short >= chunk.start) & (short < chunk.stop)]
         if here.size:
-            raise _short_error(chunk.source, int(here[0]))
+            raise _too_short_error(chunk.source, int(here[0]))
 
     def native_batches(
         self, *, length: int | None = None, multiple: int = 1
@@ -103,13 +103,13 @@ class StreamPiece:
             encoder,
             source.store,
             source.extents(encoder),
-            lambda _, rows: _other_columns(source, rows),
-            partial(_explain, source),
+            lambda _, rows: _extra_columns(source, rows),
+            partial(_locate, source),
             BatchShape(length, multiple),
             is_store_kept=False,
         )
 
-    def _letters(self, num_threads: int) -> Letters:
+    def _read_letters(self, num_threads: int) -> Letters:
         batch, stream = self.chunk.batch, self.stream
         if stream.augment is None:
             return batch.sequences, batch.qualities
@@ -124,10 +124,10 @@ class StreamPiece:
             return encode_columns(stream.encoder, letters, names, **options)
         except AlphabetError as error:
             is_changed = stream.augment is not None
-            raise _explain(chunk.source, chunk.rows, error, is_changed=is_changed) from None
+            raise _locate(chunk.source, chunk.rows, error, is_changed=is_changed) from None
 
 
-def _other_columns(source: ChunkSource, rows: Rows) -> dict[str, Any]:
+def _extra_columns(source: ChunkSource, rows: Rows) -> dict[str, Any]:
     about: dict[str, Any] = {
         "file": _file_column(source, rows),
         "ordinal": source.ordinals[rows],
@@ -141,7 +141,7 @@ def _file_column(source: ChunkSource, rows: Rows) -> list[str]:
     return [source.paths[file] for file in source.files[rows].tolist()]
 
 
-def _explain(
+def _locate(
     source: ChunkSource, rows: Rows, error: AlphabetError, *, is_changed: bool = False
 ) -> AlphabetError:
     """Add the file position of the invalid character to an error, if available."""
@@ -152,7 +152,7 @@ def _explain(
     return add_file_position(error, where, name, augmented=is_changed)
 
 
-def _short_error(source: ChunkSource, row: int) -> FormatError:
+def _too_short_error(source: ChunkSource, row: int) -> FormatError:
     path, record = source.locate(row)
     letters = int(source.batch.sequences.lengths[row])
     return FormatError(

@@ -35,21 +35,21 @@ if TYPE_CHECKING:
 
     from seqloom.io import SequenceIndex
 
-_SEEKABLE = frozenset({"none", "bgzip", "gzip"})
-_READ_RESIDUES = 1 << 22
+_SEEKABLE_FORMATS = frozenset({"none", "bgzip", "gzip"})
+_RESIDUES_PER_READ = 1 << 22
 # A file with more than this number of records is split by its number of records, not by
 # its bytes.
 _MAX_BALANCED_RECORDS = 1 << 23
 # Estimated bytes of a record in addition to its residues.
 _RECORD_OVERHEAD = 32
 Item = TypeVar("Item")
-_JOIN_SECONDS = 1.0
+_JOIN_TIMEOUT = 1.0
 _END_OF_ITEMS = object()
 
 # Records per block, for files that can only be read from their start.
 BLOCK_RECORDS = 64
-_READ_RECORDS = 4096
-_READ_BYTES = 1 << 22
+_RECORDS_PER_READ = 4096
+_BYTES_PER_READ = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class WholeFile:
         self.size = self.total = 0
         with SequenceReader(self.path, ReadSettings(**self.options)) as reader:
             self.is_fastq = reader.format == "fastq"
-            for batch in reader.batches(_READ_RECORDS, max_bytes=_READ_BYTES):
+            for batch in reader.batches(_RECORDS_PER_READ, max_bytes=_BYTES_PER_READ):
                 numbers = np.arange(self.total, self.total + len(batch))
                 rows = self.shard.select(numbers)
                 rest = rows[max(start - self.size, 0) :]
@@ -168,10 +168,10 @@ class FileRange:
     def read(self, start: int) -> Iterator[FileBatch]:
         """Yield the records of the shard from number ``start``."""
         first = self._first + start
-        reader = self._reader(first) if first < self._first + self.size else None
-        return self._fetch(first) if reader is None else self._unpack(reader, first)
+        reader = self._open_reader(first) if first < self._first + self.size else None
+        return self._fetch(first) if reader is None else self._read_gzip(reader, first)
 
-    def _reader(self, first: int) -> SequenceReader | None:
+    def _open_reader(self, first: int) -> SequenceReader | None:
         """Return a reader that starts at a record of a gzip file; None for other files."""
         if self.index.compression != "gzip":
             return None
@@ -181,12 +181,14 @@ class FileRange:
         except FormatError:
             return None  # fetching through the index may succeed; if not, it raises
 
-    def _unpack(self, reader: SequenceReader, first: int) -> Iterator[FileBatch]:
+    def _read_gzip(self, reader: SequenceReader, first: int) -> Iterator[FileBatch]:
         """Yield batches until the end of the shard."""
         stop = self._first + self.size
         with reader:
             while first < stop:
-                batch = reader.read_batch(min(stop - first, _READ_RECORDS), _READ_RESIDUES)
+                batch = reader.read_batch(
+                    min(stop - first, _RECORDS_PER_READ), _RESIDUES_PER_READ
+                )
                 if batch is None:
                     raise FormatError(f"{reader.path}: has fewer records than its index")
                 yield batch, np.arange(first, first + len(batch))
@@ -201,7 +203,7 @@ class FileRange:
 
     def _records_per_read(self) -> int:
         mean = max(self.index.letters // max(self.total, 1), 1)
-        return min(max(_READ_RESIDUES // mean, 1), _READ_RECORDS)
+        return min(max(_RESIDUES_PER_READ // mean, 1), _RECORDS_PER_READ)
 
 
 def _shard_border(index: SequenceIndex, part: int, count: int) -> int:
@@ -214,7 +216,7 @@ def _shard_border(index: SequenceIndex, part: int, count: int) -> int:
     return int(np.searchsorted(twice_middles, 2 * int(starts[-1]) * part / count))
 
 
-def part_of(
+def open_part(
     path: str,
     shard: Shard,
     options: dict[str, Any],
@@ -230,12 +232,12 @@ def part_of(
     if shard.count == 1:
         index = open_existing_index(path) if start else None
         return whole if index is None else FileRange(index, shard, options)
-    if compression_of(path) not in _SEEKABLE:
+    if find_compression(path) not in _SEEKABLE_FORMATS:
         return whole
     return FileRange(open_index(path, options.get("num_threads")), shard, options)
 
 
-def compression_of(path: str) -> str:
+def find_compression(path: str) -> str:
     """Return the compression of a file."""
     with open_sequences(path, num_threads=1) as reader:
         return reader.compression
@@ -245,7 +247,7 @@ def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
     """Yield items that a thread reads ahead; the thread ends with this generator."""
     done, waiting = threading.Event(), queue.Queue[tuple[Any, BaseException | None]](most)
     thread = threading.Thread(
-        target=_read, args=(items, waiting, done), name="seqloom-reader", daemon=True
+        target=_fill_queue, args=(items, waiting, done), name="seqloom-reader", daemon=True
     )
     thread.start()
     try:
@@ -255,14 +257,16 @@ def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
             raise found[1]
     finally:
         done.set()
-        _drain(waiting)
+        _drain_queue(waiting)
         # A thread that reads from a pipe may be blocked, so do not wait long for the
         # thread. The garbage collector may close this generator in the reading thread.
         if thread is not threading.current_thread():
-            thread.join(_JOIN_SECONDS)
+            thread.join(_JOIN_TIMEOUT)
 
 
-def _read(items: Iterable[Any], waiting: queue.Queue[Any], done: threading.Event) -> None:
+def _fill_queue(
+    items: Iterable[Any], waiting: queue.Queue[Any], done: threading.Event
+) -> None:
     """Put all items into the queue; stop early if the consumer has stopped."""
     error = None
     try:
@@ -275,7 +279,7 @@ def _read(items: Iterable[Any], waiting: queue.Queue[Any], done: threading.Event
     waiting.put((_END_OF_ITEMS, error))
 
 
-def _drain(waiting: queue.Queue[Any]) -> None:
+def _drain_queue(waiting: queue.Queue[Any]) -> None:
     """Empty the queue, to unblock a thread that puts an item into it."""
     while True:
         try:

@@ -19,9 +19,9 @@ from seqloom.data._sources import read_sources
 from seqloom.data.label._labels import DEFAULTS, Labels
 from seqloom.data.label._stream_labels import StreamLabels
 from seqloom.data.stream._chunk import ShuffleWindows, resize_chunks
-from seqloom.data.stream._piece import StreamPiece
+from seqloom.data.stream._piece import StreamBatch
 from seqloom.data.stream._resumable import Cursor, Resumable
-from seqloom.data.stream._shard import Shard, part_of, read_ahead, read_shard
+from seqloom.data.stream._shard import Shard, open_part, read_ahead, read_shard
 from seqloom.errors import ArgumentError, FileError, MissingExtraError
 from seqloom.io._settings import check_not_stream
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 _ITEMS_PER_READ = 256
-_STDIN = "-"
+_STDIN_PATH = "-"
 
 
 class SequenceStream(Resumable):
@@ -119,7 +119,7 @@ class SequenceStream(Resumable):
         self.encoder = encoder
         self.augment = augment
         self.shuffle_window = shuffle_window
-        self._check()
+        self._check_attributes()
         self.seed = as_seed(seed)
         self.num_threads = num_threads
         self.report: dict[str, Any] = _empty_report()
@@ -202,7 +202,7 @@ class SequenceStream(Resumable):
         # An epoch begins when its first item is requested, because trainers create
         # iterators that they never use.
         cursor = self._begin()
-        for piece in self._pieces(cursor, _ITEMS_PER_READ):
+        for piece in self._make_pieces(cursor, _ITEMS_PER_READ):
             positions = piece.chunk.positions.tolist()
             for position, item in zip(positions, piece.items(), strict=True):
                 cursor.position = position + 1
@@ -237,13 +237,13 @@ class SequenceStream(Resumable):
 
     def _columns(self, n: int, **shape: Any) -> Iterator[dict[str, Any]]:
         cursor = self._begin()
-        for piece in self._pieces(cursor, n):
+        for piece in self._make_pieces(cursor, n):
             batch = piece.batch(**shape, num_threads=self.num_threads or 1)
             cursor.position = piece.stop
             yield batch
         cursor.is_done = True
 
-    def pieces(self, n: int, *, ahead: bool = False) -> Iterator[StreamPiece]:
+    def pieces(self, n: int, *, ahead: bool = False) -> Iterator[StreamBatch]:
         """Yield the records of each batch; any thread can encode a batch, in any order.
 
         Args:
@@ -261,54 +261,58 @@ class SequenceStream(Resumable):
             [['x'], ['y']]
         """
         check_integer("n", n, least=1)
-        return self._pieces(self._begin(), n, ahead=ahead)
+        return self._make_pieces(self._begin(), n, ahead=ahead)
 
-    def _pieces(
+    def _make_pieces(
         self, cursor: Cursor, n: int, *, ahead: bool = False
-    ) -> Iterator[StreamPiece]:
+    ) -> Iterator[StreamBatch]:
         # Attributes that are set during an epoch take effect in the next epoch.
         snapshot = copy.copy(self)
-        snapshot._check()  # noqa: SLF001 - same class
+        snapshot._check_attributes()  # noqa: SLF001 - same class
         windows = ShuffleWindows(self.shuffle_window, Key(self.seed, cursor.epoch))
         start = windows.start(cursor.position)
-        chunks = read_shard(self._parts(start, self._reading()), self.paths, start)
+        chunks = read_shard(
+            self._open_parts(start, self._reading_options()), self.paths, start
+        )
         if self._source.id_from_header is not None:
-            chunks = map(self._rename, chunks)
+            chunks = map(self._rename_records, chunks)
         if ahead:
             chunks = read_ahead(chunks, 1)
         chunks = windows.shuffle(chunks, cursor.position)
         if self._labels is not None:
             chunks = self._labels.join(chunks, self.report)
         for chunk in resize_chunks(chunks, repeat(n)):
-            yield StreamPiece(snapshot, chunk, cursor.epoch)
+            yield StreamBatch(snapshot, chunk, cursor.epoch)
 
-    def _rename(self, chunk: Chunk) -> Chunk:
+    def _rename_records(self, chunk: Chunk) -> Chunk:
         source = chunk.source
         batch = self._source.rename(
             chunk.batch, lambda row: source.locate(chunk.start + row)
         )
         return chunk.replace_batch(batch)
 
-    def _check(self) -> None:
+    def _check_attributes(self) -> None:
         """Raise for attributes that were changed to invalid values."""
         check_encoder(self.encoder)
         check_augment(self.augment, self.encoder)
         check_integer("shuffle_window", self.shuffle_window)
 
-    def _reading(self) -> dict[str, Any]:
+    def _reading_options(self) -> dict[str, Any]:
         """Return the options for reading; qualities are read only if they are used."""
         if self.supports_native_batches and self._labels is None:
             return {**self._options, "with_qualities": False}
         return self._options
 
-    def _parts(self, start: int, options: dict[str, Any]) -> Iterator[FilePart]:
+    def _open_parts(self, start: int, options: dict[str, Any]) -> Iterator[FilePart]:
         for path in self.paths:
             self._check_once(path)
-            yield part_of(path, self._shard, options, start=start, report=self._add_report)
+            yield open_part(
+                path, self._shard, options, start=start, report=self._add_report
+            )
 
     def _check_once(self, path: str) -> None:
         """Raise if standard input is read a second time."""
-        if path == _STDIN and self._is_read:
+        if path == _STDIN_PATH and self._is_read:
             raise FileError(
                 "-: standard input can be read once only; save it to a file first"
             )

@@ -22,9 +22,9 @@ class TorchStream(IterableDataset[dict[str, Any]]):
         self._parts: dict[tuple[int, int], Resumable] = {}
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self._part())
+        return iter(self._worker_shard())
 
-    def _part(self) -> Resumable:
+    def _worker_shard(self) -> Resumable:
         worker = get_worker_info()
         number = (0, 1) if worker is None else (worker.id, worker.num_workers)
         if number not in self._parts:
@@ -33,11 +33,11 @@ class TorchStream(IterableDataset[dict[str, Any]]):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position of this worker's shard, for torchdata loaders."""
-        return self._part().state_dict()
+        return self._worker_shard().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Resume this worker's shard at a saved position."""
-        self._part().load_state_dict(state)
+        self._worker_shard().load_state_dict(state)
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch of the next pass, also in all worker processes."""

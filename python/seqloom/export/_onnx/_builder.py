@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._graph import Operation
 
     # Type of a function that writes an operation and returns the names of its outputs.
-    Write = Callable[["Builder", Operation], list[str]]
+    WriteOperation = Callable[["Builder", Operation], list[str]]
 
 
 def import_onnx() -> Any:
@@ -105,14 +105,14 @@ class Builder:
         """Return a 1-d tensor of integers that are constants or computed from shapes."""
         if all(isinstance(it, (int, np.integer)) for it in numbers):
             return self.constant(list(numbers), "int64")
-        parts = [self._integer(it) for it in numbers]
+        parts = [self._make_integer(it) for it in numbers]
         return parts[0] if len(parts) == 1 else self.node("Concat", parts, axis=0)
 
     def dimensions(self, value: Value) -> list[int | str]:
         """Return the size of each axis of a value; a dynamic size is a name."""
         return list(cast("tuple[int | str, ...]", value.shape))
 
-    def _integer(self, number: int | str | Size) -> str:
+    def _make_integer(self, number: int | str | Size) -> str:
         """Return a 1-d tensor with one integer."""
         if isinstance(number, str):
             return self._read_size(number)
@@ -121,9 +121,9 @@ class Builder:
         found = self._read_size(number.of[0])
         for name in number.of[1:]:
             found = self.node("Mul", [found, self._read_size(name)])
-        return self._scale(found, number)
+        return self._divide_size(found, number)
 
-    def _scale(self, product: str, size: Size) -> str:
+    def _divide_size(self, product: str, size: Size) -> str:
         """Compute a size with a division that rounds down; ONNX division truncates."""
 
         def number(value: int) -> str:
@@ -158,19 +158,21 @@ def unsupported_error(operation: Operation, what: str = "") -> ExportError:
     )
 
 
-def option(operation: Operation, name: str, position: int, *, default: Any = None) -> Any:
+def get_option(
+    operation: Operation, name: str, position: int, *, default: Any = None
+) -> Any:
     """Return an argument that was passed by keyword or by position."""
     if name in operation.options:
         return operation.options[name]
     return operation.args[position] if len(operation.args) > position else default
 
 
-def as_list(arg: Any) -> list[Any]:
+def to_list(arg: Any) -> list[Any]:
     """Return one or several arguments as a list."""
     return list(arg) if is_list(arg) else [arg]
 
 
-def axes_of(operation: Operation) -> list[int]:
+def find_axes(operation: Operation) -> list[int]:
     """Return the axes of an operation, or all axes if none are given."""
-    axis = option(operation, "axis", 1)
-    return [] if axis is None else as_list(axis)
+    axis = get_option(operation, "axis", 1)
+    return [] if axis is None else to_list(axis)

@@ -16,22 +16,22 @@ from seqloom.tensor._operations import OPERATIONS
 from seqloom.tensor.backends._numpy import NumPyBackend
 
 if TYPE_CHECKING:
-    from seqloom.export._onnx._builder import Write
+    from seqloom.export._onnx._builder import WriteOperation
     from seqloom.export._trace import Traced
     from seqloom.models import Task
     from seqloom.tensor._graph import Operation, Value
 
 
-OPSET = 18  # first opset in which axes of reductions are an input
+OPSET_VERSION = 18  # first opset in which axes of reductions are an input
 _IR_VERSION = 9
-_OPERATION_WRITERS: dict[str, Write] = {
+_OPERATION_WRITERS: dict[str, WriteOperation] = {
     **_elementwise.ELEMENTWISE_WRITERS,
     **_layers.LAYER_WRITERS,
     **_shapes.SHAPE_WRITERS,
 }
 
 
-def to_model(
+def build_model(
     traced: Traced, arrays: dict[str, Any], *, task: Task, about: dict[str, Any]
 ) -> Any:
     """Create a model with the outputs, and with scores if the task defines a function."""
@@ -46,13 +46,13 @@ def to_model(
     for number, array in graph.constants.items():
         b.names[number] = b.constant(array)
     for operation in graph.operations:
-        _write(b, operation)
+        _write_nodes(b, operation)
     outputs = _write_outputs(b, graph.outputs[0], task)
-    declared = [_declare(b, traced.inputs[it.number], it) for it in inputs]
-    return _assemble(b, declared, outputs, about=about)
+    declared = [_declare_value(b, traced.inputs[it.number], it) for it in inputs]
+    return _make_proto(b, declared, outputs, about=about)
 
 
-def _write(b: Builder, operation: Operation) -> None:
+def _write_nodes(b: Builder, operation: Operation) -> None:
     """Convert an operation to ONNX nodes."""
     if operation.name not in _OPERATION_WRITERS:
         raise unsupported_error(operation)
@@ -68,21 +68,21 @@ def _write_outputs(b: Builder, value: Value, task: Task) -> list[Any]:
     """Set the names of the outputs and compute their scores."""
     raw = b.names[value.number]
     b.nodes.append(b.onnx.helper.make_node("Identity", [raw], ["outputs"]))
-    declared = [_declare(b, "outputs", value)]
+    declared = [_declare_value(b, "outputs", value)]
     if (scores := _write_scores(b, "outputs", value, task=task)) is not None:
         b.nodes.append(b.onnx.helper.make_node("Identity", [scores], ["scores"]))
-        declared.append(_declare(b, "scores", value))
+        declared.append(_declare_value(b, "scores", value))
     return declared
 
 
-def _declare(b: Builder, name: str, value: Value) -> Any:
+def _declare_value(b: Builder, name: str, value: Value) -> Any:
     """Declare an input or an output; named sizes are dynamic."""
     kind = b.onnx.helper.np_dtype_to_tensor_dtype(value.dtype)
     shape = cast("tuple[int | str, ...]", value.shape)
     return b.onnx.helper.make_tensor_value_info(name, kind, list(shape))
 
 
-def _assemble(b: Builder, inputs: Any, outputs: Any, *, about: dict[str, Any]) -> Any:
+def _make_proto(b: Builder, inputs: Any, outputs: Any, *, about: dict[str, Any]) -> Any:
     """Create the ONNX model, with the metadata as text."""
     helper, numpy_helper = b.onnx.helper, b.onnx.numpy_helper
     arrays = [
@@ -92,7 +92,7 @@ def _assemble(b: Builder, inputs: Any, outputs: Any, *, about: dict[str, Any]) -
     graph = helper.make_graph(b.nodes, "seqloom", inputs, outputs, arrays)
     model = helper.make_model(
         graph,
-        opset_imports=[helper.make_opsetid("", OPSET)],
+        opset_imports=[helper.make_opsetid("", OPSET_VERSION)],
         producer_name="seqloom",
         producer_version=version("seqloom"),
         ir_version=_IR_VERSION,

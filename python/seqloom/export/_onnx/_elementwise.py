@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.export._onnx._builder import axes_of, option
+from seqloom.export._onnx._builder import find_axes, get_option
 from seqloom.export._size import Size
 from seqloom.tensor._graph import Value
 from seqloom.tensor._operations import OPERATIONS
@@ -15,7 +15,7 @@ from seqloom.tensor._operations import OPERATIONS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from seqloom.export._onnx._builder import Builder, Write
+    from seqloom.export._onnx._builder import Builder, WriteOperation
     from seqloom.tensor._graph import Operation
 
     # Type of a function that computes a result from the names of its operands.
@@ -24,17 +24,19 @@ if TYPE_CHECKING:
 
 # Operators that compute in the common dtype of their operands, which may differ from
 # the dtype of the result.
-_TESTS = frozenset(
+_BOOL_OPERATORS = frozenset(
     {"Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual"}
 )
 
 
-def write_operator(kind: str) -> Write:
+def operator_writer(kind: str) -> WriteOperation:
     """Return the writer of an ONNX operator that has the same operands as the operation."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         args = operation.args[:2]
-        dtype = common_dtype(args) if kind in _TESTS else operation.outputs[0].dtype
+        dtype = (
+            common_dtype(args) if kind in _BOOL_OPERATORS else operation.outputs[0].dtype
+        )
         return [b.node(kind, [b.get(arg, dtype) for arg in args])]
 
     return write
@@ -54,10 +56,10 @@ def common_dtype(args: tuple[Any, ...]) -> np.dtype[Any]:
 
 def _write_not_equal(b: Builder, operation: Operation) -> list[str]:
     """Convert not_equal to the negation of equal."""
-    return [b.node("Not", write_operator("Equal")(b, operation))]
+    return [b.node("Not", operator_writer("Equal")(b, operation))]
 
 
-def _write_finite(b: Builder, operation: Operation) -> list[str]:
+def _write_isfinite(b: Builder, operation: Operation) -> list[str]:
     """Convert isfinite to the negation of isinf or isnan."""
     x = b.get(operation.args[0])
     either = b.node("Or", [b.node("IsInf", [x]), b.node("IsNaN", [x])])
@@ -104,7 +106,7 @@ def _floor_divide(b: Builder, operands: list[str], dtype: np.dtype[Any]) -> str:
     return b.node("Div", [b.node("Sub", [x, b.node("Mod", [x, y])]), y])
 
 
-def _write_formula(formula: Formula) -> Write:
+def _formula_writer(formula: Formula) -> WriteOperation:
     """Return the writer of a formula, which casts operands to the dtype of the result."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
@@ -158,106 +160,106 @@ _ONNX_REDUCTIONS = {
 }
 
 
-def _write_reduction(kind: str) -> Write:
+def _reduction_writer(kind: str) -> WriteOperation:
     """Return the writer of a reduction that computes in the dtype of its result."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         x = b.get(operation.args[0], operation.outputs[0].dtype)
-        return [_reduce(b, operation, kind, x=x)]
+        return [_write_reduce(b, operation, kind, x=x)]
 
     return write
 
 
-def _reduce(b: Builder, operation: Operation, kind: str, *, x: str) -> str:
+def _write_reduce(b: Builder, operation: Operation, kind: str, *, x: str) -> str:
     """Reduce an array over the axes of the operation."""
-    axes = axes_of(operation)
+    axes = find_axes(operation)
     inputs = [x, b.integers(axes)] if axes else [x]
-    return b.node(kind, inputs, keepdims=_keepdims(operation))
+    return b.node(kind, inputs, keepdims=_read_keepdims(operation))
 
 
-def _keepdims(operation: Operation) -> int:
-    return int(option(operation, "keepdims", 2, default=False))
+def _read_keepdims(operation: Operation) -> int:
+    return int(get_option(operation, "keepdims", 2, default=False))
 
 
 def _write_var(b: Builder, operation: Operation) -> list[str]:
     """Convert var to the corrected mean of squared differences."""
-    axes, dtype = axes_of(operation), operation.outputs[0].dtype
+    axes, dtype = find_axes(operation), operation.outputs[0].dtype
     x, correction = b.get(operation.args[0], dtype), operation.options.get("correction", 0)
     rows = [b.integers(axes)] if axes else []
     centred = b.node("Sub", [x, b.node("ReduceMean", [x, *rows], keepdims=1)])
     squares = b.node("Mul", [centred, centred])
     if not correction:
-        return [_reduce(b, operation, "ReduceMean", x=squares)]
+        return [_write_reduce(b, operation, "ReduceMean", x=squares)]
     sizes = b.dimensions(operation.args[0])
     counted = b.integers([sizes[axis] for axis in axes or range(len(sizes))])
     count = b.cast(b.node("ReduceProd", [counted], keepdims=0), dtype)
     less = b.node("Sub", [count, b.constant(correction, dtype)])
-    return [b.node("Div", [_reduce(b, operation, "ReduceSum", x=squares), less])]
+    return [b.node("Div", [_write_reduce(b, operation, "ReduceSum", x=squares), less])]
 
 
-def _write_test(kind: str) -> Write:
+def _any_all_writer(kind: str) -> WriteOperation:
     """Return the writer of ``any`` (a maximum of 0 and 1) or ``all`` (a minimum)."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         number = b.cast(b.get(operation.args[0], "bool"), "int32")
-        return [b.cast(_reduce(b, operation, kind, x=number), "bool")]
+        return [b.cast(_write_reduce(b, operation, kind, x=number), "bool")]
 
     return write
 
 
-def _write_arg(kind: str) -> Write:
+def _argmax_writer(kind: str) -> WriteOperation:
     """Return the writer of argmax or argmin along an axis."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
-        axis, x = option(operation, "axis", 1), b.get(operation.args[0])
+        axis, x = get_option(operation, "axis", 1), b.get(operation.args[0])
         if axis is None:
             x, axis = b.node("Reshape", [x, b.integers([-1])]), 0
-        return [b.node(kind, [x], axis=axis, keepdims=_keepdims(operation))]
+        return [b.node(kind, [x], axis=axis, keepdims=_read_keepdims(operation))]
 
     return write
 
 
 def _write_cumulative_sum(b: Builder, operation: Operation) -> list[str]:
     """Convert cumulative_sum, with a leading 0 if requested."""
-    axis = option(operation, "axis", 1) or 0
+    axis = get_option(operation, "axis", 1) or 0
     dtype = operation.outputs[0].dtype
     x = b.get(operation.args[0], dtype)
     found = b.node("CumSum", [x, b.constant(axis, "int64")])
-    if not option(operation, "include_initial", 3, default=False):
+    if not get_option(operation, "include_initial", 3, default=False):
         return [found]
     count = len(operation.outputs[0].shape)
     pads = [int(at == axis % count) for at in range(count)] + [0] * count
     return [b.node("Pad", [found, b.integers(pads), b.constant(0, dtype)])]
 
 
-def _write_softmax(kind: str) -> Write:
+def _softmax_writer(kind: str) -> WriteOperation:
     """Return the writer of softmax or log_softmax."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
-        axis = option(operation, "axis", 1, default=-1)
+        axis = get_option(operation, "axis", 1, default=-1)
         return [b.node(kind, [b.get(operation.args[0])], axis=axis)]
 
     return write
 
 
-ELEMENTWISE_WRITERS: dict[str, Write] = {
-    **{name: write_operator(it.onnx) for name, it in OPERATIONS.items() if it.onnx},
-    **{name: _write_reduction(kind) for name, kind in _ONNX_REDUCTIONS.items()},
-    **{name: _write_formula(formula) for name, formula in _FORMULAS.items()},
-    "all": _write_test("ReduceMin"),
-    "any": _write_test("ReduceMax"),
-    "argmax": _write_arg("ArgMax"),
-    "argmin": _write_arg("ArgMin"),
+ELEMENTWISE_WRITERS: dict[str, WriteOperation] = {
+    **{name: operator_writer(it.onnx) for name, it in OPERATIONS.items() if it.onnx},
+    **{name: _reduction_writer(kind) for name, kind in _ONNX_REDUCTIONS.items()},
+    **{name: _formula_writer(formula) for name, formula in _FORMULAS.items()},
+    "all": _any_all_writer("ReduceMin"),
+    "any": _any_all_writer("ReduceMax"),
+    "argmax": _argmax_writer("ArgMax"),
+    "argmin": _argmax_writer("ArgMin"),
     "asarray": _write_astype,
     "astype": _write_astype,
     "clip": _write_clip,
     "cumulative_sum": _write_cumulative_sum,
     "gelu": _write_gelu,
-    "isfinite": _write_finite,
-    "log_softmax": _write_softmax("LogSoftmax"),
+    "isfinite": _write_isfinite,
+    "log_softmax": _softmax_writer("LogSoftmax"),
     "logaddexp": _write_logaddexp,
     "not_equal": _write_not_equal,
-    "softmax": _write_softmax("Softmax"),
+    "softmax": _softmax_writer("Softmax"),
     "var": _write_var,
     "where": _write_where,
 }

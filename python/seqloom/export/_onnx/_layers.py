@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from seqloom.export._onnx._builder import unsupported_error
-from seqloom.export._onnx._elementwise import write_operator
+from seqloom.export._onnx._elementwise import operator_writer
 from seqloom.tensor._families._windows import to_sizes
 from seqloom.tensor._graph import Value
 
 if TYPE_CHECKING:
-    from seqloom.export._onnx._builder import Builder, Write
+    from seqloom.export._onnx._builder import Builder, WriteOperation
     from seqloom.tensor._graph import Operation
 
 
@@ -78,7 +78,7 @@ def _write_layer_norm(b: Builder, operation: Operation) -> list[str]:
 _GATE_ORDERS = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 
 
-class _LayerArgs(NamedTuple):
+class _RecurrentArgs(NamedTuple):
     """Arguments of one recurrent layer in one direction."""
 
     x: Value
@@ -97,18 +97,18 @@ class _LayerArgs(NamedTuple):
         return cls(x, tuple(rest[:states]), w_ih, w_hh, (b_ih, b_hh), mask)
 
 
-def _write(kind: str, states: int) -> Write:
+def _recurrent_writer(kind: str, states: int) -> WriteOperation:
     """Return the writer of a recurrent layer with one direction and `states` states."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
-        layer = _LayerArgs.of(operation, states)
+        layer = _RecurrentArgs.of(operation, states)
         mask, is_reverse = layer.mask, operation.options.get("reverse", False)
         has_gaps = mask is not None and not _has_no_gaps(b, mask)
         gaps = _MaskGaps.of(b, mask) if mask is not None and has_gaps else None
         options: dict[str, Any] = {"linear_before_reset": 1} if kind == "GRU" else {}
         made = b.multi_node(
             kind,
-            _inputs(b, kind, layer, gaps=gaps),
+            _recurrent_inputs(b, kind, layer, gaps=gaps),
             1 + states,
             hidden_size=layer.w_hh.shape[1],
             direction="reverse" if is_reverse else "forward",
@@ -127,8 +127,8 @@ def _write(kind: str, states: int) -> Write:
     return write
 
 
-def _inputs(
-    b: Builder, kind: str, layer: _LayerArgs, *, gaps: _MaskGaps | None
+def _recurrent_inputs(
+    b: Builder, kind: str, layer: _RecurrentArgs, *, gaps: _MaskGaps | None
 ) -> list[str]:
     """Return the inputs of the ONNX operator of a recurrent layer."""
     x = b.get(layer.x)
@@ -138,7 +138,7 @@ def _inputs(
         _add_direction_axis(b, _reorder_gates(b, kind, layer.w_ih)),
         _add_direction_axis(b, _reorder_gates(b, kind, layer.w_hh)),
         _join_biases(b, kind, layer.biases),
-        "" if layer.mask is None else _count_real(b, layer.mask),
+        "" if layer.mask is None else _count_unmasked(b, layer.mask),
         *(_add_direction_axis(b, b.get(state)) for state in layer.first),
     ]
 
@@ -166,7 +166,7 @@ def _join_biases(b: Builder, kind: str, biases: tuple[Value | None, Value | None
 
 
 # Operations after which the real positions of a mask are still first in each record.
-_KEEPS_PREFIX = frozenset(
+_PREFIX_OPERATIONS = frozenset(
     {"astype", "asarray", "not_equal", "greater", "logical_not", "equal"}
 )
 
@@ -179,13 +179,13 @@ def _has_no_gaps(b: Builder, mask: Value) -> bool:
     if made is None:
         return False
     if made.name == "less":
-        return _is_of_lengths(b, made)
+        return _is_length_mask(b, made)
     values = [arg for arg in made.args if isinstance(arg, Value)]
-    is_plain = made.name in _KEEPS_PREFIX and len(values) == 1
+    is_plain = made.name in _PREFIX_OPERATIONS and len(values) == 1
     return is_plain and _has_no_gaps(b, values[0])
 
 
-def _is_of_lengths(b: Builder, made: Operation) -> bool:
+def _is_length_mask(b: Builder, made: Operation) -> bool:
     """Return whether an operation compares positions (0, 1, ...) with lengths."""
     place, ends = made.args
     counted = b.makers.get(place.number) if isinstance(place, Value) else None
@@ -198,7 +198,7 @@ def _is_of_lengths(b: Builder, made: Operation) -> bool:
     return isinstance(ends, Value) and b.names[ends.number] == "lengths"
 
 
-def _count_real(b: Builder, mask: Value) -> str:
+def _count_unmasked(b: Builder, mask: Value) -> str:
     """Count the real positions of each record, ``(batch,)`` of int32."""
     row = [b.get(mask, "int32"), b.integers([1])]
     return b.node("ReduceSum", row, keepdims=0)
@@ -253,15 +253,15 @@ class _MaskGaps:
         return b.node("Where", [where, row, found])
 
 
-LAYER_WRITERS: dict[str, Write] = {
+LAYER_WRITERS: dict[str, WriteOperation] = {
     "conv1d": _write_convolution,
     "conv2d": _write_convolution,
     "conv_transpose1d": _write_transposed,
     "conv_transpose2d": _write_transposed,
-    "gru": _write("GRU", 1),
+    "gru": _recurrent_writer("GRU", 1),
     "layer_norm": _write_layer_norm,
     "linear": _write_linear,
-    "lstm": _write("LSTM", 2),
-    "matmul": write_operator("MatMul"),
+    "lstm": _recurrent_writer("LSTM", 2),
+    "matmul": operator_writer("MatMul"),
     "max_pool1d": _write_pool,
 }

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom.export._onnx._builder import as_list, axes_of, option, unsupported_error
+from seqloom.export._onnx._builder import find_axes, get_option, to_list, unsupported_error
 from seqloom.export._size import Size
 from seqloom.tensor._graph import Value
 
 if TYPE_CHECKING:
-    from seqloom.export._onnx._builder import Builder, Write
+    from seqloom.export._onnx._builder import Builder, WriteOperation
     from seqloom.tensor._graph import Operation
 
 
 def _write_reshape(b: Builder, operation: Operation) -> list[str]:
-    shape = option(operation, "shape", 1)
+    shape = get_option(operation, "shape", 1)
     x = b.get(operation.args[0])
-    return [b.node("Reshape", [x, b.integers(as_list(shape))])]
+    return [b.node("Reshape", [x, b.integers(to_list(shape))])]
 
 
 def _write_permute(b: Builder, operation: Operation) -> list[str]:
-    axes = option(operation, "axes", 1)
+    axes = get_option(operation, "axes", 1)
     return [b.node("Transpose", [b.get(operation.args[0])], perm=list(axes))]
 
 
@@ -32,42 +32,42 @@ def _write_transpose(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_broadcast(b: Builder, operation: Operation) -> list[str]:
-    shape = list(option(operation, "shape", 1))
+    shape = list(get_option(operation, "shape", 1))
     return [b.node("Expand", [b.get(operation.args[0]), b.integers(shape)])]
 
 
-def _write_axis(kind: str) -> Write:
+def _axis_writer(kind: str) -> WriteOperation:
     """Return the writer of expand_dims or squeeze."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
-        axis = option(operation, "axis", 1, default=0)
-        return [b.node(kind, [b.get(operation.args[0]), b.integers(as_list(axis))])]
+        axis = get_option(operation, "axis", 1, default=0)
+        return [b.node(kind, [b.get(operation.args[0]), b.integers(to_list(axis))])]
 
     return write
 
 
-def _array_names(b: Builder, operation: Operation) -> list[str]:
+def _operand_names(b: Builder, operation: Operation) -> list[str]:
     dtype = operation.outputs[0].dtype
     return [b.get(it, dtype) for it in operation.args[0]]
 
 
 def _write_concat(b: Builder, operation: Operation) -> list[str]:
-    axis, parts = option(operation, "axis", 1, default=0), _array_names(b, operation)
+    axis, parts = get_option(operation, "axis", 1, default=0), _operand_names(b, operation)
     if axis is None:
         parts = [b.node("Reshape", [it, b.integers([-1])]) for it in parts]
     return [b.node("Concat", parts, axis=axis or 0)]
 
 
 def _write_stack(b: Builder, operation: Operation) -> list[str]:
-    axis = option(operation, "axis", 1, default=0)
+    axis = get_option(operation, "axis", 1, default=0)
     count = len(operation.outputs[0].shape)
     at = b.integers([axis % count])
-    parts = [b.node("Unsqueeze", [it, at]) for it in _array_names(b, operation)]
+    parts = [b.node("Unsqueeze", [it, at]) for it in _operand_names(b, operation)]
     return [b.node("Concat", parts, axis=axis % count)]
 
 
 def _write_unstack(b: Builder, operation: Operation) -> list[str]:
-    axis, count = option(operation, "axis", 1, default=0), len(operation.outputs)
+    axis, count = get_option(operation, "axis", 1, default=0), len(operation.outputs)
     x, at = b.get(operation.args[0]), b.integers([axis])
     if count == 1:
         return [b.node("Squeeze", [x, at])]
@@ -78,7 +78,7 @@ def _write_unstack(b: Builder, operation: Operation) -> list[str]:
 def _write_repeat(b: Builder, operation: Operation) -> list[str]:
     """Convert repeat, which repeats each element."""
     value: Value = operation.args[0]
-    times, axis = option(operation, "repeats", 1), option(operation, "axis", 2)
+    times, axis = get_option(operation, "repeats", 1), get_option(operation, "axis", 2)
     x, sizes = b.get(value), b.dimensions(value)
     if axis is None:
         x, sizes, axis = b.node("Reshape", [x, b.integers([-1])]), [-1], 0
@@ -93,7 +93,7 @@ def _write_repeat(b: Builder, operation: Operation) -> list[str]:
 def _write_tile(b: Builder, operation: Operation) -> list[str]:
     """Convert tile; the number of repetitions may differ from the number of axes."""
     value: Value = operation.args[0]
-    times = as_list(option(operation, "repetitions", 1))
+    times = to_list(get_option(operation, "repetitions", 1))
     x, rank = b.get(value), len(value.shape)
     if len(times) > rank:
         x = b.node("Unsqueeze", [x, b.integers(list(range(len(times) - rank)))])
@@ -103,7 +103,7 @@ def _write_tile(b: Builder, operation: Operation) -> list[str]:
 
 def _write_flip(b: Builder, operation: Operation) -> list[str]:
     """Convert flip to slices with negative steps."""
-    axes = axes_of(operation) or list(range(len(operation.outputs[0].shape)))
+    axes = find_axes(operation) or list(range(len(operation.outputs[0].shape)))
     ends = [[number] * len(axes) for number in (-1, -(1 << 62))]
     inputs = [*map(b.integers, ends), b.integers(axes), b.integers([-1] * len(axes))]
     return [b.node("Slice", [b.get(operation.args[0]), *inputs])]
@@ -124,7 +124,7 @@ class _IndexSlices:
     new: list[int] = field(default_factory=list[int])  # new axes of the result
     gathered: list[tuple[int, Value]] = field(default_factory=list[tuple[int, Value]])
 
-    def cut(self, axis: int, part: slice) -> None:
+    def add_slice(self, axis: int, part: slice) -> None:
         """Add a slice, unless it selects the whole axis."""
         step = part.step or 1
         if part.start is None and part.stop is None and step == 1:
@@ -135,14 +135,14 @@ class _IndexSlices:
         self.axes.append(axis)
         self.steps.append(step)
 
-    def pick(self, axis: int, place: int | Size) -> None:
+    def add_index(self, axis: int, place: int | Size) -> None:
         """Add an integer index, which removes its axis from the result."""
-        end = _end_of_index(place)
-        self.cut(axis, slice(place, end))
+        end = _index_stop(place)
+        self.add_slice(axis, slice(place, end))
         self.dropped.append(axis)
 
 
-def _end_of_index(place: int | Size) -> int | Size:
+def _index_stop(place: int | Size) -> int | Size:
     """Return the stop of a slice that selects one index."""
     if isinstance(place, Size):
         return replace(place, plus=place.plus + 1)
@@ -154,7 +154,7 @@ def _write_index(b: Builder, operation: Operation) -> list[str]:
     source: Value = operation.args[0]
     key = operation.args[1]
     parts = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
-    found = _read_key(operation, _fill_ellipsis(parts, len(source.shape)))
+    found = _read_index_key(operation, _fill_ellipsis(parts, len(source.shape)))
     x = b.get(source)
     if found.axes:
         rows = (found.starts, found.ends, found.axes, found.steps)
@@ -176,25 +176,25 @@ def _fill_ellipsis(parts: list[Any], count: int) -> list[Any]:
     return [*parts[:at], *rest, *parts[at + 1 :]]
 
 
-def _read_key(operation: Operation, parts: list[Any]) -> _IndexSlices:
+def _read_index_key(operation: Operation, parts: list[Any]) -> _IndexSlices:
     """Convert the elements of an index key to slices and axes."""
     found, axis, place = _IndexSlices(), 0, 0
     for part in parts:
         if part is None:
             found.new.append(place)
         elif isinstance(part, slice):
-            found.cut(axis, cast("Any", part))
+            found.add_slice(axis, cast("Any", part))
         elif isinstance(part, Value):
             found.gathered.append((axis, part))
-            _check_gathered(operation, found, parts)
+            _check_arrays(operation, found, parts)
         else:
-            found.pick(axis, part)
+            found.add_index(axis, part)
         axis += part is not None
         place += part is None or isinstance(part, (slice, Value))
     return found
 
 
-def _check_gathered(operation: Operation, found: _IndexSlices, parts: list[Any]) -> None:
+def _check_arrays(operation: Operation, found: _IndexSlices, parts: list[Any]) -> None:
     """Raise if a key has several index arrays, or an index array and integers."""
     _, value = found.gathered[-1]
     others = [it for it in parts if not isinstance(it, (slice, Value))]
@@ -205,7 +205,7 @@ def _check_gathered(operation: Operation, found: _IndexSlices, parts: list[Any])
 
 def _write_take(b: Builder, operation: Operation) -> list[str]:
     x, places = (b.get(it) for it in operation.args[:2])
-    axis = option(operation, "axis", 2)
+    axis = get_option(operation, "axis", 2)
     if axis is None:
         x, axis = b.node("Reshape", [x, b.integers([-1])]), 0
     return [b.node("Gather", [x, places], axis=axis)]
@@ -213,7 +213,7 @@ def _write_take(b: Builder, operation: Operation) -> list[str]:
 
 def _write_take_along_axis(b: Builder, operation: Operation) -> list[str]:
     x, places = (b.get(it) for it in operation.args[:2])
-    axis = option(operation, "axis", 2, default=-1)
+    axis = get_option(operation, "axis", 2, default=-1)
     return [b.node("GatherElements", [x, places], axis=axis)]
 
 
@@ -230,7 +230,7 @@ def _write_range(b: Builder, operation: Operation) -> list[str]:
     return [found if wide == str(dtype) else b.cast(found, dtype)]
 
 
-def _write_value(value: int | None) -> Write:
+def _fill_writer(value: int | None) -> WriteOperation:
     """Return the writer of zeros, ones or full."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
@@ -252,26 +252,26 @@ def _write_eye(b: Builder, operation: Operation) -> list[str]:
     return [b.node("EyeLike", [wide], k=operation.options.get("k", 0))]
 
 
-SHAPE_WRITERS: dict[str, Write] = {
+SHAPE_WRITERS: dict[str, WriteOperation] = {
     "arange": _write_range,
     "broadcast_to": _write_broadcast,
     "concat": _write_concat,
     "embedding": _write_embedding,
-    "expand_dims": _write_axis("Unsqueeze"),
+    "expand_dims": _axis_writer("Unsqueeze"),
     "eye": _write_eye,
     "flip": _write_flip,
-    "full": _write_value(None),
+    "full": _fill_writer(None),
     "index": _write_index,
     "matrix_transpose": _write_transpose,
-    "ones": _write_value(1),
+    "ones": _fill_writer(1),
     "permute_dims": _write_permute,
     "repeat": _write_repeat,
     "reshape": _write_reshape,
-    "squeeze": _write_axis("Squeeze"),
+    "squeeze": _axis_writer("Squeeze"),
     "stack": _write_stack,
     "take": _write_take,
     "take_along_axis": _write_take_along_axis,
     "tile": _write_tile,
     "unstack": _write_unstack,
-    "zeros": _write_value(0),
+    "zeros": _fill_writer(0),
 }

@@ -107,7 +107,7 @@ class OutputFolder:
         """Return the path of a file for messages."""
         return str(self.path / name)
 
-    def local(self, name: str) -> Path | None:
+    def local_path(self, name: str) -> Path | None:
         """Return the path of a file for memory mapping."""
         return self.path / name
 
@@ -190,7 +190,7 @@ class ObjectFolder(OutputFolder):
         """Return the URL of an object for messages."""
         return f"{self.path}/{name}"
 
-    def local(self, name: str) -> None:
+    def local_path(self, name: str) -> None:
         """Return None, because an object cannot be mapped into memory."""
 
     def create(self, name: str, data: bytes) -> bool:

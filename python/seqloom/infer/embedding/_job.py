@@ -16,7 +16,7 @@ from seqloom._threads import limit_blas
 from seqloom.data import PackedStream
 from seqloom.errors import FileError, InternalError, MemoryLimitError
 from seqloom.infer.embedding._folder import open_folder
-from seqloom.infer.embedding._model import Device, Embedder
+from seqloom.infer.embedding._model import CpuDevice, Embedder
 from seqloom.infer.embedding._plan import begin_plan
 from seqloom.infer.embedding._rows import (
     PaddedBatches,
@@ -24,11 +24,11 @@ from seqloom.infer.embedding._rows import (
     reduce_batch,
     slice_batch,
 )
-from seqloom.infer.embedding._shard_file import encode_shard, publish, read_done
+from seqloom.infer.embedding._shard_file import encode_shard, publish_shard, read_marker
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
 from seqloom.infer.monitor._clock import Clock
 from seqloom.infer.monitor._gpus import is_installed
-from seqloom.infer.monitor._monitor import IDLE, GPUMonitor, find_bottleneck
+from seqloom.infer.monitor._monitor import IDLE_LOOP, GPUMonitor, find_bottleneck
 from seqloom.io import SequenceIndex
 from seqloom.nn import Module
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     Batch = Mapping[str, Any]
     # A batch of a shard; after the last batch, None and the hash of the shard's input.
-    Piece = tuple[EmbedShard, Batch | None, str | None]
+    ShardBatch = tuple[EmbedShard, Batch | None, str | None]
     Rows = Callable[[], NDArray[Any]]
 
 _COMPLETE_FILE = "complete.json"
@@ -60,7 +60,7 @@ class EmbedJob:
     ) -> None:
         self.settings = settings = settings.for_model(model)
         self.folder = open_folder(settings.out, settings.cloud_options)
-        self.embedder = Embedder(model, settings.layers, device_of(model))
+        self.embedder = Embedder(model, settings.layers, find_device(model))
         name, width = self.embedder.name, self.embedder.width
         self.plan = begin_plan(self.folder, settings, model=name, width=width)
         is_gpu = self.embedder.device.name.startswith("cuda")
@@ -85,7 +85,7 @@ class EmbedJob:
         limit = limit_blas(self.settings.threads) if on_host else nullcontext()
         with limit, self._monitor or nullcontext():
             self._compute_shards()
-            missing = self._complete()
+            missing = self._complete_job()
             self._report_progress()
             return self._summarise(missing)
 
@@ -94,7 +94,7 @@ class EmbedJob:
         reader, writer = (
             ThreadPoolExecutor(1, f"seqloom-{work}") for work in ("read", "write")
         )
-        pieces = _read_ahead(self._read(), reader)
+        pieces = _read_ahead(self._read_batches(), reader)
         written: deque[Future[None]] = deque()
         try:
             while True:
@@ -109,7 +109,7 @@ class EmbedJob:
                     continue
                 for part, rows in self._embed_batch(batch):
                     self._wait_for_writer(written, most=_QUEUE_SIZE)
-                    written.append(writer.submit(self._add, shard, part, rows))
+                    written.append(writer.submit(self._add_rows, shard, part, rows))
                 self._report_progress()
             self._wait_for_writer(written, most=0)
         finally:
@@ -123,7 +123,7 @@ class EmbedJob:
             while written and (len(written) > most or written[0].done()):
                 written.popleft().result()
 
-    def _read(self) -> Iterator[Piece]:
+    def _read_batches(self) -> Iterator[ShardBatch]:
         """Read, tokenize and pack the records of the shards in order."""
         names = self.folder.names()
         self._check_files(names)
@@ -246,7 +246,7 @@ class EmbedJob:
             f"max_tokens={self._limit} (--max-tokens {self._limit}) avoids this"
         )
 
-    def _add(self, shard: EmbedShard, batch: Batch, rows: dict[int, Rows]) -> None:
+    def _add_rows(self, shard: EmbedShard, batch: Batch, rows: dict[int, Rows]) -> None:
         """Add the rows of a batch to its shard, in the writer thread."""
         with self.clock.waiting_for_device():
             arrays = {layer: wait() for layer, wait in rows.items()}
@@ -265,7 +265,7 @@ class EmbedJob:
             raise InternalError(f"{shard.name}: no batch was read")
         kind = self.settings.format
         data = encode_shard(rows, self.settings.layers, kind)
-        self._computed += publish(
+        self._computed += publish_shard(
             self.folder,
             shard,
             data,
@@ -275,14 +275,14 @@ class EmbedJob:
         )
         self._written += len(shard)
 
-    def _complete(self) -> int:
+    def _complete_job(self) -> int:
         """Return the number of missing shards; if it is 0, write complete.json."""
         names, shards = self.folder.names(), self.plan.shards
         if missing := sum(f"{it.name}.done" not in names for it in shards):
             return missing
         at, sums = 0, dict[str, str]()
         for shard in shards:
-            marker = read_done(self.folder, shard)
+            marker = read_marker(self.folder, shard)
             expected = (at, len(shard), self.plan.digest)
             if (marker.first, marker.records, marker.plan) != expected:
                 raise InternalError(f"{shard.name}: its .done file belongs to another plan")
@@ -311,14 +311,14 @@ class EmbedJob:
                     done=self._skipped + self._written,
                     sequences=clock.sequences,
                     tokens=clock.tokens,
-                    seconds=clock.wall,
-                    fill=self._fill,
-                    waiting=clock.seconds["input"] / max(clock.wall, 1e-9),
+                    seconds=clock.wall_seconds,
+                    fill=self._batch_fill,
+                    waiting=clock.seconds["input"] / max(clock.wall_seconds, 1e-9),
                 )
             )
 
     @property
-    def _fill(self) -> float:
+    def _batch_fill(self) -> float:
         """The number of tokens divided by the maximum that the batches could contain."""
         room = self.clock.batches * self.settings.max_tokens
         return self.clock.tokens / room if room else 0.0
@@ -326,7 +326,7 @@ class EmbedJob:
     def _summarise(self, missing: int) -> EmbedSummary:
         """Return a summary of the work of this process."""
         clock = self.clock
-        shares, seconds = clock.shares, clock.wall
+        shares, seconds = clock.shares, clock.wall_seconds
         seen = {} if self._monitor is None else self._monitor.get_summary()
         verdict = find_bottleneck(shares, seconds, seen.get("evidence", ""))
         notes = [*self._notes, clock.memory.note, *seen.get("notes", ())]
@@ -338,14 +338,14 @@ class EmbedJob:
             tokens=clock.tokens,
             seconds=seconds,
             shares=shares,
-            fill=self._fill,
-            verdict=(verdict if clock.batches else IDLE).sentence,
+            fill=self._batch_fill,
+            verdict=(verdict if clock.batches else IDLE_LOOP).sentence,
             notes=tuple(dict.fromkeys(filter(None, notes))),
             missing=missing,
         )
 
 
-def device_of(model: Any) -> Device:
+def find_device(model: Any) -> CpuDevice:
     """Return the device that has the weights of the model."""
     name = "cpu"
     if isinstance(model, Module):
@@ -357,10 +357,12 @@ def device_of(model: Any) -> Device:
         from seqloom.infer.embedding._torch_device import TorchDevice
 
         return TorchDevice(name)
-    return Device()
+    return CpuDevice()
 
 
-def _read_ahead(pieces: Iterator[Piece], thread: ThreadPoolExecutor) -> Iterator[Piece]:
+def _read_ahead(
+    pieces: Iterator[ShardBatch], thread: ThreadPoolExecutor
+) -> Iterator[ShardBatch]:
     """Read batches in another thread, a few batches in advance."""
     ahead = deque(thread.submit(next, pieces, None) for _ in range(_QUEUE_SIZE))
     while (piece := ahead.popleft().result()) is not None:

@@ -21,9 +21,9 @@ from seqloom.infer.embedding._folder import open_folder
 from seqloom.infer.embedding._plan import read_plan
 from seqloom.infer.embedding._shard_file import (
     OpenShard,
-    name_of_array,
+    array_name,
     open_shard,
-    read_done,
+    read_marker,
 )
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Embeddings:
         self.layers, self.pool = plan.rules.layers, plan.rules.pool
         self.model = plan.rules.model
         self._records = plan.records
-        self._done = [read_done(folder, shard) for shard in shards]
+        self._done = [read_marker(folder, shard) for shard in shards]
         self._firsts = [done.first for done in self._done]
         ranges = [np.arange(done.first, done.last + 1) for done in self._done]
         self.ordinals: NDArray[np.int64] = np.concatenate([np.arange(0), *ranges])
@@ -99,7 +99,7 @@ class Embeddings:
 
     def __contains__(self, record: object) -> bool:
         if isinstance(record, str):
-            return record in self._by_id
+            return record in self._ordinals_by_id
         return record in self.ordinals
 
     def get(self, record: int | str, *, layer: int | None = None) -> NDArray[Any]:
@@ -139,8 +139,8 @@ class Embeddings:
         shard = bisect_right(self._firsts, ordinal) - 1
         if shard < 0 or ordinal > self._done[shard].last:
             raise self._out_of_range(ordinal)
-        name = self._name_of(layer)
-        return self._open(shard).rows(name, ordinal - self._firsts[shard])
+        name = self._array_name(layer)
+        return self._open_shard(shard).rows(name, ordinal - self._firsts[shard])
 
     def _out_of_range(self, ordinal: int) -> OutOfRangeError:
         """Return the error for an ordinal whose shard is not finished."""
@@ -177,7 +177,7 @@ class Embeddings:
             >>> sl.infer.load("e2").ordinal("y")
             1
         """
-        found = self._by_id.get(name, [])
+        found = self._ordinals_by_id.get(name, [])
         if len(found) == 1:
             return found[0]
         if not found:
@@ -189,7 +189,7 @@ class Embeddings:
         )
 
     @cached_property
-    def _by_id(self) -> dict[str, list[int]]:
+    def _ordinals_by_id(self) -> dict[str, list[int]]:
         """A dict from each id to the ordinals of the records with this id."""
         found: dict[str, list[int]] = {}
         for ordinal, name in zip(self.ordinals.tolist(), self.ids, strict=True):
@@ -199,12 +199,14 @@ class Embeddings:
     @cached_property
     def ids(self) -> list[str]:
         """The id of each record, in input order."""
-        return [name for shard in self._shards() for name in shard.ids]
+        return [name for shard in self._iterate_shards() for name in shard.ids]
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
         """The number of residues of each record."""
-        return np.concatenate([np.arange(0), *(shard.lengths for shard in self._shards())])
+        return np.concatenate(
+            [np.arange(0), *(shard.lengths for shard in self._iterate_shards())]
+        )
 
     def to_numpy(self, *, layer: int | None = None) -> NDArray[Any]:
         """Read all embeddings into one array.
@@ -232,8 +234,8 @@ class Embeddings:
             >>> sl.infer.load("e3").to_numpy().shape
             (5, 1)
         """
-        name = self._name_of(layer)
-        arrays = [shard.arrays[name] for shard in self._shards()]
+        name = self._array_name(layer)
+        arrays = [shard.arrays[name] for shard in self._iterate_shards()]
         if not arrays:
             raise FileError(f"{self._folder.path}: no shard is finished")
         return np.concatenate(arrays)
@@ -268,33 +270,33 @@ class Embeddings:
         columns: dict[str, Any] = {"ordinal": self.ordinals, "id": self.ids}
         return {**columns, "length": self.lengths, "embedding": rows}
 
-    def _shards(self) -> Iterator[OpenShard]:
+    def _iterate_shards(self) -> Iterator[OpenShard]:
         """Yield the open shards in input order."""
-        return map(self._open, range(len(self._done)))
+        return map(self._open_shard, range(len(self._done)))
 
-    def _open(self, number: int) -> OpenShard:
+    def _open_shard(self, number: int) -> OpenShard:
         """Open a shard, or return it if it is already open and its file has not changed."""
         if number not in self._held:
             is_by_residue = self.pool == "none"
             self._held[number] = open_shard(
                 self._folder,
                 self._done[number],
-                [name_of_array(layer, self.layers) for layer in self.layers],
+                [array_name(layer, self.layers) for layer in self.layers],
                 is_by_residue=is_by_residue,
             )
         self._held[number].check()
         return self._held[number]
 
-    def _name_of(self, layer: int | None) -> str:
+    def _array_name(self, layer: int | None) -> str:
         """Return the name of the array of a layer."""
         if layer is None and len(self.layers) == 1:
-            return name_of_array(self.layers[0], self.layers)
+            return array_name(self.layers[0], self.layers)
         if layer not in self.layers:
             raise ArgumentError(
                 f"layer must be one of {list(self.layers)}, got {quote(layer)}; "
                 "pass layer= to get, to_numpy or to_table"
             )
-        return name_of_array(layer, self.layers)
+        return array_name(layer, self.layers)
 
 
 def load(

@@ -40,7 +40,7 @@ class Embedder:
     NumPy arrays.
     """
 
-    def __init__(self, model: Any, layers: tuple[int, ...], device: Device) -> None:
+    def __init__(self, model: Any, layers: tuple[int, ...], device: CpuDevice) -> None:
         if not callable(model):
             raise ArgumentError(
                 "model must be a module, such as sl.models.ESM2.load(folder), or a "
@@ -68,7 +68,7 @@ class Embedder:
         return width if isinstance(width, int) else _DEFAULT_WIDTH
 
 
-class Device:
+class CpuDevice:
     """The CPU as a device, and base class of devices with separate memory."""
 
     name = "cpu"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from seqloom.infer.embedding._folder import OutputFolder
     from seqloom.infer.embedding._settings import EmbedSettings
 
-PLAN = "plan.json"
+PLAN_FILE = "plan.json"
 _PLAN_VERSION = 1
 # The maximum size of a shard in bytes and records, if `shard_size` is not set.
 _MAX_SHARD_BYTES = 256 << 20
@@ -182,11 +182,11 @@ def begin_plan(
     rules = settings.rules(model)
     sources = [InputSource.of(path) for path in settings.files]
     names = folder.names()
-    if PLAN not in names:
+    if PLAN_FILE not in names:
         _require_no_other_files(folder, names)
         plan = _make_plan(rules, sources, settings, width=width)
         # If another process wrote its plan first, that plan is compared below.
-        folder.create(PLAN, plan.to_json().encode())
+        folder.create(PLAN_FILE, plan.to_json().encode())
     elif not settings.resume:
         raise RunFolderError(
             f"{folder.path}: contains embeddings; leave out resume=False (--no-resume) to "
@@ -206,22 +206,22 @@ def _require_no_other_files(folder: OutputFolder, names: set[str]) -> None:
     """Raise if a folder contains files that are not from an embedding job."""
     others = sorted(it for it in names if it.endswith((".json", ".safetensors")))
     # The plan is checked again, because another process may have written it meanwhile.
-    if others and PLAN not in folder.names():
+    if others and PLAN_FILE not in folder.names():
         raise RunFolderError(
-            f"{folder.path}: contains {others[0]}, but no {PLAN}, so it is not a folder of "
-            "embeddings; use another folder for out"
+            f"{folder.path}: contains {others[0]}, but no {PLAN_FILE}, so it is not a "
+            "folder of embeddings; use another folder for out"
         )
 
 
 def read_plan(folder: OutputFolder) -> EmbedPlan:
     """Read the plan of a folder."""
     try:
-        text = folder.read(PLAN)
+        text = folder.read(PLAN_FILE)
     except MissingFileError as error:
         raise MissingFileError(
-            f"{folder.path}: no embeddings: {PLAN}, which `embed` writes, is missing"
+            f"{folder.path}: no embeddings: {PLAN_FILE}, which `embed` writes, is missing"
         ) from error
-    path = folder.where(PLAN)
+    path = folder.where(PLAN_FILE)
     try:
         plan = EmbedPlan.from_json(text)
     except FormatError as error:
@@ -293,7 +293,7 @@ def _require_no_empty_records(index: SequenceIndex) -> None:
     empty = np.flatnonzero(lengths == 0)
     if empty.size:
         raise FormatError(
-            f"{index.path}: record {int(empty[0])} ({_name_of(index, empty[0])}) is empty "
+            f"{index.path}: record {int(empty[0])} ({_get_id(index, empty[0])}) is empty "
             f"(empty records: {empty.size:,}); leave such records out of the file",
             path=index.path,
             record=int(empty[0]),
@@ -309,7 +309,7 @@ def _require_records_fit_batch(index: SequenceIndex, most: int) -> None:
         options = f"max_length={cut}, overlap={cut // 5}"
         flags = f"--max-length {cut} --overlap {cut // 5}"
         raise ShapeError(
-            f"{index.path}: record {first} ({_name_of(index, first)}) has "
+            f"{index.path}: record {first} ({_get_id(index, first)}) has "
             f"{int(lengths[first]):,} residues, but a batch has at most {most:,} (longer "
             f"records: {long.size:,}). To embed the record in windows, use {options} "
             f"({flags}). To embed the whole record, use "
@@ -317,6 +317,6 @@ def _require_records_fit_batch(index: SequenceIndex, most: int) -> None:
         )
 
 
-def _name_of(index: SequenceIndex, row: Any) -> str:
+def _get_id(index: SequenceIndex, row: Any) -> str:
     """Return the id of a record, for a message."""
     return index.fetch_many([int(row)])[0].id

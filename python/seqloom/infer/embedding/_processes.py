@@ -18,10 +18,10 @@ from seqloom._arguments import quote
 from seqloom._system import block_signals
 from seqloom.errors import ArgumentError, MissingExtraError, RunFolderError, WorkerError
 from seqloom.infer.embedding._folder import open_folder
-from seqloom.infer.embedding._plan import PLAN, read_plan
+from seqloom.infer.embedding._plan import PLAN_FILE, read_plan
 from seqloom.infer.embedding._report import run_job
 from seqloom.infer.embedding._summary import EmbedSummary, Progress
-from seqloom.infer.monitor._monitor import IDLE, find_bottleneck
+from seqloom.infer.monitor._monitor import IDLE_LOOP, find_bottleneck
 from seqloom.io import SequenceIndex
 from seqloom.tensor import backend as find_backend
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from seqloom.infer.embedding._settings import EmbedSettings
 
-    Load = Callable[..., Any]
+    LoadModel = Callable[..., Any]
     OnProgress = Callable[[Progress], Any]
 
 Message: TypeAlias = Progress | EmbedSummary | Exception
@@ -40,12 +40,12 @@ Message: TypeAlias = Progress | EmbedSummary | Exception
 _MESSAGE_INTERVAL = 0.1
 # Seconds that a stopped process has to end before it is killed.
 _STOP_TIMEOUT = 10.0
-_RAY_INTERVAL = 1.0
+_RAY_POLL_SECONDS = 1.0
 _RAY_RETRIES = 3
 
 
 def run_processes(
-    load: Load,
+    load: LoadModel,
     devices: Sequence[str],
     settings: EmbedSettings,
     *,
@@ -71,7 +71,7 @@ def run_processes(
 
 
 def run_on_ray(
-    load: Load,
+    load: LoadModel,
     devices: Sequence[str],
     settings: EmbedSettings,
     *,
@@ -89,10 +89,10 @@ def run_on_ray(
     try:
         left = tasks
         while left:
-            _, left = ray.wait(left, timeout=_RAY_INTERVAL)
+            _, left = ray.wait(left, timeout=_RAY_POLL_SECONDS)
             if progress is not None:
                 _report_markers(settings, progress, begun)
-        results = [_ray_result(ray, task) for task in tasks]
+        results = [_get_ray_result(ray, task) for task in tasks]
     finally:
         for task in tasks:
             ray.cancel(task, force=True)
@@ -106,7 +106,7 @@ def run_on_ray(
 class _ProcessWork:
     """The work of one process: load the model on a device and compute some shards."""
 
-    load: Load
+    load: LoadModel
     device: str
     settings: EmbedSettings
 
@@ -117,7 +117,7 @@ class _ProcessWork:
 
 
 def _divide_work(
-    load: Load, devices: Sequence[str], settings: EmbedSettings
+    load: LoadModel, devices: Sequence[str], settings: EmbedSettings
 ) -> list[_ProcessWork]:
     """Build missing file indexes, and return the work of each process."""
     is_list = not isinstance(devices, (str, bytes)) and hasattr(devices, "__iter__")
@@ -134,7 +134,7 @@ def _divide_work(
             f"{type(load).__name__}"
         )
     folder = open_folder(settings.out, settings.cloud_options)
-    if not settings.resume and PLAN in folder.names():
+    if not settings.resume and PLAN_FILE in folder.names():
         raise RunFolderError(
             f"{settings.out}: contains embeddings; leave out resume=False (--no-resume) to "
             "continue with them, or use another folder"
@@ -222,7 +222,7 @@ def _receive_messages(
                 del left[messages]
         parts = [it.progress for it in workers if it.progress is not None]
         if report is not None and parts:
-            report(_join_progress(parts, time.perf_counter() - begun))
+            report(_sum_progress(parts, time.perf_counter() - begun))
 
 
 def _run_worker(call: _ProcessWork, sender: Connection) -> None:
@@ -288,7 +288,7 @@ def _start_ray_task(ray: Any, call: _ProcessWork) -> Any:
     return ray.remote(**needs, max_retries=_RAY_RETRIES)(_ProcessWork.run).remote(call)
 
 
-def _ray_result(ray: Any, task: Any) -> EmbedSummary | Exception:
+def _get_ray_result(ray: Any, task: Any) -> EmbedSummary | Exception:
     """Return the result of a Ray task, or its error."""
     try:
         return ray.get(task)
@@ -312,14 +312,14 @@ def _import_ray() -> Any:
 def _report_markers(settings: EmbedSettings, report: OnProgress, begun: float) -> None:
     """Report the progress of a job, from the .done files in its folder."""
     folder = open_folder(settings.out, settings.cloud_options)
-    if PLAN in (names := folder.names()):
+    if PLAN_FILE in (names := folder.names()):
         shards = settings.part.of(read_plan(folder).shards)
         done = sum(len(it) for it in shards if f"{it.name}.done" in names)
         seconds = time.perf_counter() - begun
         report(Progress(sum(map(len, shards)), done, done, 0, seconds, 0.0, 0.0))
 
 
-def _join_progress(parts: Sequence[Progress], seconds: float) -> Progress:
+def _sum_progress(parts: Sequence[Progress], seconds: float) -> Progress:
     """Return the total progress of several processes."""
     tokens = [part.tokens for part in parts]
     return Progress(
@@ -340,7 +340,7 @@ def _join_summaries(parts: Sequence[EmbedSummary], seconds: float) -> EmbedSumma
         kind: sum(part.shares[kind] for part in parts) / len(parts)
         for kind in parts[0].shares
     }
-    verdict = find_bottleneck(shares, seconds) if any(tokens) else IDLE
+    verdict = find_bottleneck(shares, seconds) if any(tokens) else IDLE_LOOP
     return EmbedSummary(
         records=parts[0].records,
         shards=parts[0].shards,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.infer.embedding._job import EmbedJob
-from seqloom.infer.embedding._shard_file import read_done
-from seqloom.infer.embedding._summary import SPENT_ON
+from seqloom.infer.embedding._shard_file import read_marker
+from seqloom.infer.embedding._summary import ACTIVITY_NAMES
 from seqloom.infer.monitor._clock import ACTIVITIES
 from seqloom.report import Plot, Report, Section, Table, Tile, Trace, make_page, percent
 
@@ -94,7 +94,7 @@ def _format_time(seconds: float) -> str:
 def _make_tables(job: EmbedJob, summary: EmbedSummary) -> Iterator[Table]:
     """Yield the tables of time, files and shards."""
     rows = [
-        (SPENT_ON[kind], percent(share), f"{share * summary.seconds:,.2f} s")
+        (ACTIVITY_NAMES[kind], percent(share), f"{share * summary.seconds:,.2f} s")
         for kind, share in summary.shares.items()
     ]
     yield Table("Use of time", ("activity", "share", "time"), rows)
@@ -108,7 +108,7 @@ def _make_tables(job: EmbedJob, summary: EmbedSummary) -> Iterator[Table]:
     note = f"The first {_MAX_ROWS} of {len(rows):,}." if len(rows) > _MAX_ROWS else ""
     yield Table("Files", ("file", "records", "bytes"), rows[:_MAX_ROWS], note=note)
     if len(shards) <= _MAX_ROWS:
-        done = [read_done(job.folder, shard) for shard in shards]
+        done = [read_marker(job.folder, shard) for shard in shards]
         rows = [(x.file, x.records, f"{x.first:,}", x.bytes, x.sha256[:12]) for x in done]
         names = ("file", "records", "first ordinal", "bytes", "start of SHA-256")
         yield Table("Shards", names, rows)
@@ -203,7 +203,9 @@ def _plot_shares(course: JobTimeline) -> Plot:
     floor = np.zeros(len(course.speed))
     for kind in _STACKING_ORDER:
         top = floor + course.shares[kind]
-        traces.append(Trace(SPENT_ON[kind], course.edges, top, low=floor, shape="bars"))
+        traces.append(
+            Trace(ACTIVITY_NAMES[kind], course.edges, top, low=floor, shape="bars")
+        )
         floor = top
     return Plot(
         "Shares of time",

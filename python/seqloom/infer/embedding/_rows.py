@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.infer.embedding._model import Device
+    from seqloom.infer.embedding._model import CpuDevice
     from seqloom.infer.embedding._plan import EmbedShard
     from seqloom.infer.embedding._settings import OutputRules
 
@@ -42,14 +42,14 @@ class PaddedBatches:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         batches: Iterator[Any] = iter(self._stream)
         while group := list(islice(batches, _SORTED_BATCHES)):
-            yield from self._divide(_join_arrays(group))
+            yield from self._divide_batches(_join_arrays(group))
 
     @property
     def content(self) -> str:
         """The hash of the input of a shard."""
         return self._stream.content
 
-    def _divide(self, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _divide_batches(self, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Divide sequences, the shortest first, into batches of at most `max_tokens`."""
         sizes = np.diff(whole["cu_seqlens"])
         order = np.argsort(sizes, kind="stable")
@@ -114,7 +114,7 @@ def slice_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
 
 
 def reduce_batch(
-    device: Device, values: Any, batch: Batch, *, pool: str, before: int
+    device: CpuDevice, values: Any, batch: Batch, *, pool: str, before: int
 ) -> Any:
     """Sum the output rows of each window, or select the rows of `<cls>` or residues."""
     # `before` is the number of tokens before the residues of a window.
@@ -193,11 +193,11 @@ class ShardRows:
         # Ordinals in the stream are counted from the start of the file.
         rows = np.asarray(batch["ordinals"]) - self.shard.start
         kept = batch["keep"][:, 1] - batch["keep"][:, 0]
-        self._count(rows, np.asarray(batch["lengths"]), kept)
+        self._count_residues(rows, np.asarray(batch["lengths"]), kept)
         for row, name in zip(rows.tolist(), batch["sequence_ids"], strict=True):
             self.ids[row] = name
         for layer, values in found.items():
-            array = self._array_of(layer, values)
+            array = self._get_array(layer, values)
             if self.is_by_residue:
                 begins = self._begins[rows] + batch["starts"] + batch["keep"][:, 0]
                 array[join_ranges(begins, kept)] = values
@@ -209,7 +209,7 @@ class ShardRows:
             else:  # unlike `+=`, `add.at` adds all windows of a record
                 np.add.at(array, rows, values)
 
-    def _count(self, rows: Array, lengths: Array, kept: Array) -> None:
+    def _count_residues(self, rows: Array, lengths: Array, kept: Array) -> None:
         """Set lengths and count residues; raise if a record was already added."""
         if (lengths > self._room[rows]).any():
             raise InternalError(f"{self.shard.name}: a record is longer than in the index")
@@ -219,7 +219,7 @@ class ShardRows:
         if (self._missing[rows] < 0).any():
             raise InternalError(f"{self.shard.name}: a record was returned twice")
 
-    def _array_of(self, layer: int, values: Array) -> Array:
+    def _get_array(self, layer: int, values: Array) -> Array:
         """Return the array of a layer; create it at the first call."""
         if layer not in self._arrays:
             count = int(self._begins[-1]) if self.is_by_residue else len(self.shard)
@@ -232,9 +232,9 @@ class ShardRows:
         """Return the finished arrays by layer; raise if a record is missing."""
         if self._missing.any() or None in self.ids:
             raise InternalError(f"{self.shard.name}: a record is missing")
-        return {layer: self._finish(array) for layer, array in self._arrays.items()}
+        return {layer: self._finish_array(array) for layer, array in self._arrays.items()}
 
-    def _finish(self, array: Array) -> Array:
+    def _finish_array(self, array: Array) -> Array:
         """Divide sums by counts and convert the dtype; raise if a number is not finite."""
         if self.is_by_residue and (self.lengths != self._room).any():
             # The tokenizer may have dropped residues, so unused rows are removed.
@@ -245,7 +245,7 @@ class ShardRows:
         with np.errstate(over="ignore"):
             finished = array.astype(self._rules.dtype, copy=False)
         if not np.isfinite(finished).all():
-            raise self._not_finite(array, finished)
+            raise self._not_finite_error(array, finished)
         return finished
 
     @property
@@ -253,7 +253,7 @@ class ShardRows:
         """Index of the first residue of each record, and the total number of residues."""
         return lengths_to_offsets(self.lengths)
 
-    def _not_finite(self, array: Array, finished: Array) -> NotFiniteError:
+    def _not_finite_error(self, array: Array, finished: Array) -> NotFiniteError:
         """Return the error of the first record whose embedding is not finite."""
         row = int(np.flatnonzero(~np.isfinite(finished).all(axis=1))[0])
         record = row

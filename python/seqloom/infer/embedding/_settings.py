@@ -146,7 +146,7 @@ class EmbedSettings:
         """Return the settings on which the embeddings depend."""
         return OutputRules(
             model=self.identity or model,
-            tokens=_name_of_tokens(self.tokens),
+            tokens=_tokenizer_name(self.tokens),
             pool=self.pool,
             layers=self.layers,
             dtype=self.dtype,
@@ -198,7 +198,7 @@ def find_tokenizer(model: Any, tokens: Any) -> Any:
     return getattr(model, "tokens", None) or Tokens("esm2")
 
 
-def _name_of_tokens(tokens: Any) -> str:
+def _tokenizer_name(tokens: Any) -> str:
     """Return a string that identifies a tokenizer in a plan."""
     if isinstance(tokens, Tokens):
         return tokens.to_json()
@@ -219,7 +219,7 @@ def _count_special_tokens(tokens: Any) -> tuple[int, int]:
         before, is_single = int(added > 0 and two[0] == other[0]), two.size == added + 2
     if not is_single:
         raise ArgumentError(
-            f"tokens={_name_of_tokens(tokens)} does not make a token for each residue, so "
+            f"tokens={_tokenizer_name(tokens)} does not make a token for each residue, so "
             'residues cannot be pooled; use pool="model" and a model that pools its tokens'
         )
     return before, added - before

@@ -42,14 +42,14 @@ class ShardMarker:
     plan: str  # the hash of plan.json
 
 
-def name_of_array(layer: int, layers: tuple[int, ...]) -> str:
+def array_name(layer: int, layers: tuple[int, ...]) -> str:
     """Return the array name of a layer, without a number if there is only one layer."""
     return "embeddings" if len(layers) == 1 else f"embeddings.{layer}"
 
 
 def encode_shard(rows: ShardRows, layers: tuple[int, ...], kind: str) -> bytes:
     """Return the bytes of a shard file; equal rows result in equal bytes."""
-    arrays = {name_of_array(layer, layers): array for layer, array in rows.arrays().items()}
+    arrays = {array_name(layer, layers): array for layer, array in rows.arrays().items()}
     first = rows.shard.ordinal
     ordinals = np.arange(first, first + len(rows.shard))
     columns: dict[str, Any] = {"ordinals": ordinals, "lengths": rows.lengths}
@@ -82,7 +82,7 @@ def _encode_parquet(
     return file.getvalue()
 
 
-def publish(
+def publish_shard(
     folder: OutputFolder,
     shard: EmbedShard,
     data: bytes,
@@ -111,7 +111,7 @@ def publish(
     return folder.create(f"{shard.name}.done", marker)
 
 
-def read_done(folder: OutputFolder, shard: EmbedShard) -> ShardMarker:
+def read_marker(folder: OutputFolder, shard: EmbedShard) -> ShardMarker:
     """Read the marker file of a shard."""
     name = f"{shard.name}.done"
     try:
@@ -169,13 +169,13 @@ def open_shard(
             f"{where}: {found}, but its .done file records {done.bytes:,}; delete both, "
             "and the same call of `embed` computes the shard again"
         )
-    shard = _open(folder, done, is_by_residue=is_by_residue)
+    shard = _load(folder, done, is_by_residue=is_by_residue)
     if missing := next((name for name in layers if name not in shard.arrays), None):
         raise FormatError(f"{where}: has no {missing}, which plan.json lists", path=where)
     return shard
 
 
-def _open(folder: OutputFolder, done: ShardMarker, *, is_by_residue: bool) -> OpenShard:
+def _load(folder: OutputFolder, done: ShardMarker, *, is_by_residue: bool) -> OpenShard:
     """Open a shard in Parquet or safetensors format."""
     if done.file.endswith(".parquet"):
         return _open_parquet(folder, done.file, is_by_residue=is_by_residue)
@@ -191,13 +191,13 @@ def _open(folder: OutputFolder, done: ShardMarker, *, is_by_residue: bool) -> Op
         ) from error
     ids = Ragged(arrays["ids"], arrays["id_offsets"]).to_list()
     names = [name.decode() for name in ids]
-    path = folder.local(done.file)
+    path = folder.local_path(done.file)
     return OpenShard(names, arrays["lengths"], arrays, is_by_residue, path, done.bytes)
 
 
 def _read_arrays(folder: OutputFolder, name: str) -> dict[str, NDArray[Any]]:
     """Read and verify the arrays of a safetensors file; memory-map a local file."""
-    if (path := folder.local(name)) is not None:
+    if (path := folder.local_path(name)) is not None:
         record = load_record(path, mapped=True)
     else:
         record = Safetensors().from_bytes(folder.read(name))

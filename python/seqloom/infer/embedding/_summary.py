@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 # Activity -> its description in the summary.
-SPENT_ON = {
+ACTIVITY_NAMES = {
     "input": "waiting for input",
     "host": "preparing and pooling",
     "device": "model",
@@ -22,7 +22,7 @@ SPENT_ON = {
 }
 
 # Minimum terminal widths for the full and for the short text of the progress bar.
-_FULL_WIDTH, _SHORT_WIDTH = 125, 80
+_FULL_BAR_WIDTH, _SHORT_BAR_WIDTH = 125, 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
     )
 
     columns = (
-        BarColumn(bar_width=24 if console.width >= _FULL_WIDTH else 10),
+        BarColumn(bar_width=24 if console.width >= _FULL_BAR_WIDTH else 10),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rates]}"),
         TimeRemainingColumn(),
@@ -151,9 +151,9 @@ def _format_rates(progress: Progress, width: int) -> str:
     """Format speed, batch fill and waiting time to fit the width of the terminal."""
     seconds = max(progress.seconds, 1e-9)
     sequences, tokens = progress.sequences / seconds, progress.tokens / seconds
-    if width < _SHORT_WIDTH:
+    if width < _SHORT_BAR_WIDTH:
         return f"{sequences:,.0f}/s, waiting {progress.waiting:.0%}"
-    if width < _FULL_WIDTH:
+    if width < _FULL_BAR_WIDTH:
         speed = f"{sequences:,.0f} seq/s {_format_short_number(tokens)} tok/s"
         return f"{speed} fill {progress.fill:.0%} wait {progress.waiting:.1%}"
     return (
@@ -192,5 +192,5 @@ def summary_table(summary: EmbedSummary) -> Table:
     table.add_row("tokens per second", f"{summary.tokens_per_second:,.0f}")
     table.add_row("batch fill", f"{summary.fill:.1%}")
     for kind, share in summary.shares.items():
-        table.add_row(f"time: {SPENT_ON[kind]}", f"{share:.1%}")
+        table.add_row(f"time: {ACTIVITY_NAMES[kind]}", f"{share:.1%}")
     return table

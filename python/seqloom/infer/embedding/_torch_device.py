@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from seqloom._ragged import lengths_to_offsets
-from seqloom.infer.embedding._model import Device
+from seqloom.infer.embedding._model import CpuDevice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ _MAX_COPIES = 8  # maximum number of unfinished copies to the device
 _ALIGNMENT = 256  # alignment of arrays in bytes, which kernels need
 
 
-class TorchDevice(Device):
+class TorchDevice(CpuDevice):
     """A CUDA device with streams for computing, and for copies to and from the device."""
 
     is_cold = True
@@ -48,10 +48,10 @@ class TorchDevice(Device):
         # compute stream has finished.
         there.record_stream(computing)
         self._waiting.append((copied, buffer))
-        self._reuse()
+        self._release_buffers()
         return {**batch, **slab.read(there)}
 
-    def _reuse(self) -> None:
+    def _release_buffers(self) -> None:
         """Release the buffers of finished copies; wait if too many are in progress."""
         while self._waiting:
             copied, buffer = self._waiting[0]
@@ -68,16 +68,16 @@ class TorchDevice(Device):
 
     def take(self, values: Any, rows: NDArray[np.int64]) -> torch.Tensor:
         """Select rows of a tensor."""
-        return _unwrap_tensor(values).index_select(0, self._numbers(rows))
+        return _unwrap_tensor(values).index_select(0, self._copy_indices(rows))
 
     def sum_rows(self, values: Any, counts: NDArray[np.int64]) -> torch.Tensor:
         """Sum consecutive rows as float32; `counts` has the number of rows for each sum."""
-        lengths = self._numbers(counts)
+        lengths = self._copy_indices(counts)
         return torch.segment_reduce(
             _unwrap_tensor(values).float(), "sum", lengths=lengths, unsafe=True
         )
 
-    def _numbers(self, numbers: NDArray[np.int64]) -> torch.Tensor:
+    def _copy_indices(self, numbers: NDArray[np.int64]) -> torch.Tensor:
         """Copy row indices to the device, without waiting."""
         return self.place({"numbers": numbers})["numbers"]
 
@@ -136,14 +136,14 @@ class PinnedBuffers:
                 return self._free.pop(position)
         if self._free:
             self._free.pop(0)
-        return pin(size + size // 4)
+        return pin_buffer(size + size // 4)
 
     def give(self, buffer: torch.Tensor) -> None:
         """Return a buffer after its copy has finished."""
         self._free.append(buffer)
 
 
-def pin(size: int) -> torch.Tensor:
+def pin_buffer(size: int) -> torch.Tensor:
     """Return a new pinned buffer."""
     return torch.empty(size, dtype=torch.uint8, pin_memory=True)
 

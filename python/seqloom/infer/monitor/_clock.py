@@ -22,7 +22,7 @@ ACTIVITIES = ("input", "host", "device", "output")
 # and the total increase exceeds both limits.
 _MIN_GROWTH_SHARE, _MIN_GROWTH_BYTES = 0.10, 64 << 20
 _MIN_SAMPLES = 40
-_TIME_QUARTERS = 4
+_QUARTERS = 4
 Row = TypeVar("Row")
 
 
@@ -95,7 +95,7 @@ class Clock:
 
     def add_mark(self) -> None:
         """Add the counts so far to the timeline if the interval has passed."""
-        now = self.wall
+        now = self.wall_seconds
         if self.timeline.is_due(now):
             memory = self.memory.sample(now)
             spent = tuple(self.seconds[kind] for kind in ACTIVITIES)
@@ -103,14 +103,14 @@ class Clock:
             self.timeline.add(now, TimeMark(now, spent, *counts, memory))
 
     @property
-    def wall(self) -> float:
+    def wall_seconds(self) -> float:
         """The seconds since the job began."""
         return time.perf_counter() - self.begun
 
     @property
     def shares(self) -> dict[str, float]:
         """The fraction of time of each activity; ``rest`` is all other time."""
-        wall = max(self.wall, 1e-9)
+        wall = max(self.wall_seconds, 1e-9)
         shares = {kind: seconds / wall for kind, seconds in self.seconds.items()}
         return {**shares, "rest": max(0.0, 1 - sum(shares.values()))}
 
@@ -154,7 +154,7 @@ def steady_growth(memory: ArrayLike) -> int:
     if len(values) < _MIN_SAMPLES:
         return 0
     settled = values[len(values) // 5 :]
-    means = [float(part.mean()) for part in np.array_split(settled, _TIME_QUARTERS)]
+    means = [float(part.mean()) for part in np.array_split(settled, _QUARTERS)]
     steps = np.diff(means)
     growth = means[-1] - means[0]
     # A memory pool that fills up once is not a leak; in this case the last increase is

@@ -79,7 +79,7 @@ class GPUMonitor:
     def __enter__(self) -> Self:
         self._reset()
         self._stop.clear()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread = threading.Thread(target=self._sample_until_end, daemon=True)
         self._thread.start()
         return self
 
@@ -89,12 +89,12 @@ class GPUMonitor:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._seconds = self._clock.wall
+        self._seconds = self._clock.wall_seconds
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
 
-    def _watch(self) -> None:
+    def _sample_until_end(self) -> None:
         """Sample the GPUs and the memory until the loop ends."""
         while True:
             self.sample()
@@ -117,7 +117,7 @@ class GPUMonitor:
             samples = self._gpus.read()
             for sample in samples:
                 self._tallies[sample.gpu].add(sample)
-            self._memory.sample(self._clock.wall)
+            self._memory.sample(self._clock.wall_seconds)
         return samples
 
     def record_dataloader_wait(
@@ -222,7 +222,7 @@ class GPUMonitor:
             input-bound
         """
         seconds = self._loop_seconds
-        return find_bottleneck(self._shares(seconds), seconds, self._evidence())
+        return find_bottleneck(self._shares(seconds), seconds, self._describe_gpus())
 
     def get_summary(self) -> dict[str, Any]:
         """Return the measurements as JSON values.
@@ -254,7 +254,7 @@ class GPUMonitor:
             "shares": self._shares(seconds),
             "wait_ms": self._waits.as_dict(),
             "bottleneck": self.check_bottleneck().sentence,
-            "evidence": self._evidence(),
+            "evidence": self._describe_gpus(),
             "gpus": {number: it.as_dict() for number, it in self._tallies.items()},
             "process_memory": self._memory.maximum,
             "notes": [note for note in notes if note],
@@ -263,7 +263,7 @@ class GPUMonitor:
     @property
     def _loop_seconds(self) -> float:
         """The seconds from the start of the loop until now, or until its end."""
-        return self._clock.wall if self._seconds is None else self._seconds
+        return self._clock.wall_seconds if self._seconds is None else self._seconds
 
     def _shares(self, seconds: float) -> dict[str, float]:
         """Return the fraction of time of each activity; unrecorded time is ``device``."""
@@ -274,7 +274,7 @@ class GPUMonitor:
             kind: (it + rest * (kind == "device")) / whole for kind, it in spent.items()
         }
 
-    def _evidence(self) -> str:
+    def _describe_gpus(self) -> str:
         """Describe the utilization of the GPUs."""
         return "; ".join(
             it.describe(number)
@@ -328,7 +328,7 @@ class Bottleneck:
         return self.sentence
 
 
-IDLE = Bottleneck("idle", 0.0, "idle: nothing was computed")
+IDLE_LOOP = Bottleneck("idle", 0.0, "idle: nothing was computed")
 
 
 def find_bottleneck(

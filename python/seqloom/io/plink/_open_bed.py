@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from seqloom.io.plink._file_set import Identity
     from seqloom.io.plink._selection import Positions
 
-_NO_PROPERTIES: Mapping[str, Any] = MappingProxyType({})
+_EMPTY_MAPPING: Mapping[str, Any] = MappingProxyType({})
 # Number of values decoded at a time for a sparse matrix; each nonzero value also needs
 # an 8-byte index.
 _MAX_DENSE_VALUES = 1 << 21
@@ -121,13 +121,13 @@ class open_bed(BedProperties):
         location: str | os.PathLike[str] | ParseResult | None,
         iid_count: int | None = None,
         sid_count: int | None = None,
-        properties: Mapping[str, ArrayLike | None] = _NO_PROPERTIES,
+        properties: Mapping[str, ArrayLike | None] = _EMPTY_MAPPING,
         count_A1: bool = True,
         num_threads: int | None = None,
         skip_format_check: bool = False,
         fam_location: str | os.PathLike[str] | ParseResult | None = None,
         bim_location: str | os.PathLike[str] | ParseResult | None = None,
-        cloud_options: Mapping[str, str] = _NO_PROPERTIES,
+        cloud_options: Mapping[str, str] = _EMPTY_MAPPING,
         max_concurrent_requests: int | None = None,
         max_chunk_bytes: int | None = None,
     ) -> None:

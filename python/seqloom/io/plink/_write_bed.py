@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-_NO_PROPERTIES: Mapping[str, Any] = MappingProxyType({})
+_EMPTY_MAPPING: Mapping[str, Any] = MappingProxyType({})
 _PACK_BYTES = 8 << 20  # number of bytes of values packed at a time
 _AXIS_COUNTS = {"matrix": 2, "vector": 1}
 _DTYPE_NAMES = ("int8", "float32", "float64")
@@ -34,7 +34,7 @@ _INVALID_GENOTYPE = -1  # an invalid value that replaces integers that do not fi
 def to_bed(
     filepath: str | os.PathLike[str],
     val: ArrayLike,
-    properties: Mapping[str, ArrayLike | None] = _NO_PROPERTIES,
+    properties: Mapping[str, ArrayLike | None] = _EMPTY_MAPPING,
     count_A1: bool = True,
     fam_filepath: str | os.PathLike[str] | None = None,
     bim_filepath: str | os.PathLike[str] | None = None,
@@ -127,7 +127,7 @@ class create_bed:
         location: str | os.PathLike[str],
         iid_count: int,
         sid_count: int,
-        properties: Mapping[str, ArrayLike | None] = _NO_PROPERTIES,
+        properties: Mapping[str, ArrayLike | None] = _EMPTY_MAPPING,
         count_A1: bool = True,
         fam_location: str | os.PathLike[str] | None = None,
         bim_location: str | os.PathLike[str] | None = None,
