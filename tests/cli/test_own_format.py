@@ -100,7 +100,7 @@ def test_a_custom_format_cannot_finetune_a_language_model(call, home):
 
 def test_importing_seqloom_does_not_import_custom_format_plugins(installed):
     code = "import sys, seqloom.infer, seqloom.cli; print('custom_format' in sys.modules)"
-    code += "\nfrom seqloom.infer._kinds import find_kind_of_files; find_kind_of_files([])"
+    code += "\nfrom seqloom.infer._kinds import find_files_kind; find_files_kind([])"
     code += "; print('custom_format' in sys.modules)"
     options: Any = {"env": installed, "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, "-c", code], check=True, **options)

@@ -10,7 +10,12 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError
 from seqloom.infer import Kind, _kinds, register_kind
-from seqloom.infer._kinds import files_kind, find_encoder_kind, find_kind_of_data, get_kind
+from seqloom.infer._kinds import (
+    find_encoder_kind,
+    find_files_kind,
+    find_kind_of_data,
+    get_kind,
+)
 
 DNA_ENCODER = sl.encode.OneHot("dna")
 
@@ -44,8 +49,8 @@ def reads(name="reads", **fields):
 
 def test_input_files_are_recognised_by_their_content(files):
     for name, file in files.items():
-        assert files_kind([file]).name == name
-    assert files_kind([files["sequences"]], ["intervals"]).name == "intervals"
+        assert find_files_kind([file]).name == name
+    assert find_files_kind([files["sequences"]], ["intervals"]).name == "intervals"
 
 
 def test_the_source_of_a_dataset_has_the_name_of_its_input_type(files):
@@ -76,29 +81,33 @@ def test_the_encoder_determines_the_input_type_of_a_model(files):
 def test_the_input_format_that_was_registered_last_is_checked_first():
     register_kind(reads("first"))
     register_kind(reads("second"))
-    assert files_kind([Path("a.reads")]).name == "second"
+    assert find_files_kind([Path("a.reads")]).name == "second"
     register_kind(reads("second", noun="reads"))
-    assert files_kind([Path("a.reads")]).noun == "reads"
+    assert find_files_kind([Path("a.reads")]).noun == "reads"
 
 
 def test_an_input_format_that_replaces_another_is_checked_first():
     for name in ("first", "second", "first"):
         register_kind(reads(name))
-    assert files_kind([Path("a.reads")]).name == "first"
+    assert find_files_kind([Path("a.reads")]).name == "first"
     assert [*_kinds.find_kinds()][-2:] == ["second", "first"]
 
 
 def test_the_default_input_format_is_checked_last():
     register_kind(reads("first"))
     register_kind(reads("sequences", files="own"))
-    assert files_kind([Path("a.reads")]).name == "first"
-    assert find_encoder_kind(DNA_ENCODER) is files_kind([Path("a.fa")])
+    assert find_files_kind([Path("a.reads")]).name == "first"
+    assert find_encoder_kind(DNA_ENCODER) is find_files_kind([Path("a.fa")])
     assert find_encoder_kind(DNA_ENCODER).files == "own"
 
 
 def test_an_empty_list_of_files_counts_as_sequences():
     register_kind(reads())
-    assert find_kind_of_data(DNA_ENCODER, [])[0].name == files_kind([]).name == "sequences"
+    assert (
+        find_kind_of_data(DNA_ENCODER, [])[0].name
+        == find_files_kind([]).name
+        == "sequences"
+    )
 
 
 def test_no_alphabet_is_reported_for_files_without_records():
@@ -114,7 +123,7 @@ def test_no_alphabet_is_reported_for_files_without_records():
 
 def test_the_file_list_of_a_genotype_input_has_bed_bim_and_fam(files):
     file = files["genotypes"]
-    listed = files_kind([file]).list_files([file])
+    listed = find_files_kind([file]).list_files([file])
     assert listed == [file, file.with_suffix(".bim"), file.with_suffix(".fam")]
 
 
@@ -157,7 +166,7 @@ def find_of_dataset():
 @pytest.mark.parametrize(
     "find",
     [
-        lambda: files_kind([Path("x.wave")]),
+        lambda: find_files_kind([Path("x.wave")]),
         lambda: find_kind_of_data(DNA_ENCODER, "x.wave")[0],
         find_of_dataset,
     ],
@@ -193,27 +202,27 @@ def test_the_error_for_a_broken_format_plugin_names_its_package(
     install(text, entry)
     for _ in range(2):
         with pytest.raises(ArgumentError) as error:
-            files_kind([Path("a.fa")])
+            find_files_kind([Path("a.fa")])
         assert str(error.value).startswith(
             "the kind of input 'wave' of the package wave-format cannot be loaded from "
             f"its entry point {entry[7:]}: {reason}"
         )
         assert error.value.__cause__ is not None
     install()
-    assert files_kind([Path("x.wave")]).name == "wave"
+    assert find_files_kind([Path("x.wave")]).name == "wave"
 
 
 def test_a_registered_format_replaces_that_of_a_package(install):
     install()
     register_kind(reads("wave"))
-    assert files_kind([Path("a.reads")]).name == "wave"
-    assert files_kind([Path("a.wave")]).name == "sequences"
+    assert find_files_kind([Path("a.reads")]).name == "wave"
+    assert find_files_kind([Path("a.wave")]).name == "sequences"
 
 
 def test_a_registered_format_is_checked_before_that_of_a_package(install):
     install()
     register_kind(Kind(name="all", open=sl.data.SequenceDataset, recognises=lambda _: True))
-    assert files_kind([Path("a.wave")]).name == "all"
+    assert find_files_kind([Path("a.wave")]).name == "all"
 
 
 def test_registering_an_object_that_is_not_a_kind_is_an_error():
@@ -269,7 +278,7 @@ def beads(monkeypatch, tmp_path):
 
 
 def test_a_custom_format_can_be_trained_on_and_scored(beads):
-    data = files_kind([beads / "a.beads"]).open(
+    data = find_files_kind([beads / "a.beads"]).open(
         [beads / "a.beads"], labels=beads / "a.tsv", encoder=DNA_ENCODER
     )
     usual = sl.data.SequenceDataset(

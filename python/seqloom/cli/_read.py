@@ -14,7 +14,7 @@ from seqloom.cli._options import Count, Files, Flag, Texts, parse_int
 from seqloom.data import Dataset, Labels
 from seqloom.data._describe import describe_residue_counts
 from seqloom.errors import ArgumentError
-from seqloom.infer._kinds import Kind, files_kind
+from seqloom.infer._kinds import Kind, find_files_kind
 from seqloom.infer._score_bar import byte_progress_bar
 
 STDIN = "-"
@@ -157,9 +157,9 @@ class CommandInputs:
     ) -> "CommandInputs":
         """Detect the kind of the files; raise if options for another kind were given."""
         given = changed_options(*values)
-        kind = files_kind([*files, *others], given)
+        kind = find_files_kind([*files, *others], given)
         kind.check_options([*files, *others], given)
-        kinds = {files_kind([it], given).name: it for it in (*files, *others)}
+        kinds = {find_files_kind([it], given).name: it for it in (*files, *others)}
         if len(kinds) > 1:
             parts = (f"{path} contains {name}" for name, path in kinds.items())
             raise ArgumentError(f"give files of one kind: {', '.join(parts)}")

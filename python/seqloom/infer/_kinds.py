@@ -331,7 +331,7 @@ def _load_kind(entry: EntryPoint) -> Kind:
     return kind
 
 
-def files_kind(files: Files, options: Iterable[str] = ()) -> Kind:
+def find_files_kind(files: Files, options: Iterable[str] = ()) -> Kind:
     """Return the input kind that an option selects, or that recognises the files."""
     given = set(options)
     kinds = [*reversed(find_kinds().values())]

@@ -12,7 +12,14 @@ from seqloom.data._sources import is_sequence_table
 from seqloom.data.interval._intervals import Intervals, read_intervals
 from seqloom.data.label._table import format_column_names, suggest_name
 from seqloom.errors import ArgumentError, LabelError, MissingFileError
-from seqloom.infer._kinds import BUILT_IN_KINDS, Files, Given, Kind, files_kind, is_path
+from seqloom.infer._kinds import (
+    BUILT_IN_KINDS,
+    Files,
+    Given,
+    Kind,
+    find_files_kind,
+    is_path,
+)
 from seqloom.models._examples import check_examples
 
 # The attributes of records (seqloom, Biopython) that contain the sequence.
@@ -178,7 +185,7 @@ def _check_genome(files: Files, given: Given) -> None:
             f"--intervals needs one genome file, got {len(files)} files: join them first; "
             "pass files of intervals after --intervals"
         )
-    if not files_kind(files).has_letters:
+    if not find_files_kind(files).has_letters:
         raise ArgumentError(
             f"{files[0]}: is not a genome in FASTA; give the genome first, as in "
             f"GENOME.fa --intervals {files[0]}; got --intervals {given['intervals'][0]}"

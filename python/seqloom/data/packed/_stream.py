@@ -260,8 +260,9 @@ class PackedStream:
                 )
             return index
         # The offsets of an index are valid only for the default settings.
-        is_clean = self._read_options["comments"] == self._options["whitespace"] == "error"
-        is_found = record > 0 and is_clean and self._read_options["ids"] == "error"
+        options = self._read_options
+        is_clean = options["comments"] == options["whitespace"] == "error"
+        is_found = record > 0 and is_clean and options["ids"] == "error"
         return open_existing_index(self.paths[file]) if is_found else None
 
     def _make_batch(self, columns_of_batch: tuple[Any, ...]) -> dict[str, Any]:
