@@ -60,7 +60,11 @@ fn all_records(path: &Path) -> Option<Vec<Record>> {
 fn compare_records(path: &Path, bytes: Vec<u8>, records: &[Record]) {
     let (index, _) = Index::from_bytes(path, bytes, 1).expect("the index was built from this file");
     let numbers: Vec<i64> = (0..).take(records.len()).collect();
-    let fetch = |index: &Index| index.fetch_records(&numbers, 1).map(|batch| of_batch(&batch));
+    let fetch = |index: &Index| {
+        index
+            .fetch_records(&numbers, 1)
+            .map(|batch| of_batch(&batch))
+    };
     assert!(fetch(&index).is_ok_and(|found| found == records));
     let letters: usize = records.iter().map(|record| record.1.len()).sum();
     assert_eq!(index.residue_count(), letters as u64);

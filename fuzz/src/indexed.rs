@@ -5,7 +5,9 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use seqloom_index::{BuildOptions, Index, build_in_memory, open_reader_at_record, parse_index_rows};
+use seqloom_index::{
+    BuildOptions, Index, build_in_memory, open_reader_at_record, parse_index_rows,
+};
 use seqloom_sequences::ReaderOptions;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -72,7 +74,10 @@ fn query(index: &Index, choices: &mut Choices<'_>) {
     let count = i64::try_from(index.len()).unwrap_or(i64::MAX);
     let numbers: Vec<i64> = (-2..count.min(6)).chain([count, count - 1]).collect();
     for number in &numbers {
-        let _ = (index.fetch_records(&[*number], 1), index.fetch_headers(&[*number]));
+        let _ = (
+            index.fetch_records(&[*number], 1),
+            index.fetch_headers(&[*number]),
+        );
         let _ = index.fetch_intervals(&[*number], (&[0], &[1]), 1);
         let bounds = [choices.number(), choices.number()].map(u64::cast_signed);
         let _ = index.fetch_intervals(&[*number], (&bounds[..1], &bounds[1..]), 1);

@@ -114,7 +114,10 @@ impl Machine {
 
     fn find(&self, choices: &mut Choices<'_>) {
         let id = format!("r{}", choices.below(self.records.len() + 1));
-        let found = self.index.find_by_id(id.as_bytes()).expect("the index is valid");
+        let found = self
+            .index
+            .find_by_id(id.as_bytes())
+            .expect("the index is valid");
         let is_same =
             |record: &Record| record.0.split(|byte| *byte == b' ').next() == Some(id.as_bytes());
         let all = (0..).zip(&self.records);
@@ -171,7 +174,9 @@ impl Machine {
         };
         let (reader, at) = self.reader.get_or_insert_with(new);
         let (records, bytes) = (1 + choices.below(4), 1 + choices.below(999));
-        let found = reader.read_batch(records, bytes).expect("the file is valid");
+        let found = reader
+            .read_batch(records, bytes)
+            .expect("the file is valid");
         let found = found.as_ref().map(of_batch).unwrap_or_default();
         let left = &self.records[*at..];
         assert!(found.len() <= records && left.starts_with(&found));

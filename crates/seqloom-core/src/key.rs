@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_even_fill_pairs_word_i_with_word_i_plus_half() {
+    fn an_even_number_of_words_pairs_word_i_with_word_i_plus_half() {
         let key = Key([7, 9]);
         let mut out = [0; 6];
         key.fill_words(&mut out).unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_fill_pads_the_counters_with_a_zero() {
+    fn an_odd_number_of_words_pads_the_counters_with_a_zero() {
         let key = Key([7, 9]);
         let mut out = [0; 5];
         key.fill_words(&mut out).unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fill_of_zero_words_or_one_word_works() {
+    fn filling_zero_words_or_one_word_works() {
         Key([1, 2]).fill_words(&mut []).unwrap();
         let mut out = [0];
         Key([1, 2]).fill_words(&mut out).unwrap();

@@ -54,7 +54,7 @@ fn exact_grid(low: f32, high: f32) -> Vec<f64> {
 }
 
 /// Returns the largest error, in units in the last place.
-fn max_error<T: Number>(op: Op, (low, high): (f32, f32), reference: Reference) -> f64 {
+fn max_error<T: Number>(op: Op, (low, high): (f32, f32), reference: ReferenceFunction) -> f64 {
     let x = exact_grid(low, high);
     let unit = if size_of::<T>() == 4 {
         f64::from(f32::EPSILON)
@@ -72,9 +72,9 @@ fn max_error<T: Number>(op: Op, (low, high): (f32, f32), reference: Reference) -
         .fold(0.0, f64::max)
 }
 
-type Reference = fn(f64) -> f64;
+type ReferenceFunction = fn(f64) -> f64;
 
-const SMOOTH_FUNCTIONS: [(Op, (f32, f32), Reference); 17] = [
+const SMOOTH_FUNCTIONS: [(Op, (f32, f32), ReferenceFunction); 17] = [
     (Op::Exp, (-80.0, 80.0), f64::exp),
     (Op::ExpM1, (-20.0, 60.0), f64::exp_m1),
     (Op::Log, (1e-6, 50.0), f64::ln),

@@ -10,8 +10,8 @@ use crate::graph::{Dim, Graph, Operation, SizeBindings};
 use crate::layout::extent;
 use crate::memory::Outcome;
 use crate::ops::{self, Call};
-use crate::plan::{Builder, Origin, Plan, View};
-use crate::reads::{Role, StateSource, count_uses, find_roles};
+use crate::plan::{Builder, Plan, StorageOrigin, View};
+use crate::reads::{OperationRole, StateSource, count_uses, find_roles};
 
 /// A graph, and a plan for each set of input shapes used so far.
 pub(crate) struct PlannedGraph {
@@ -20,7 +20,7 @@ pub(crate) struct PlannedGraph {
     starts: Vec<usize>,
     /// The number of operations that read each value.
     uses: Vec<usize>,
-    roles: Vec<Role>,
+    roles: Vec<OperationRole>,
     plans: Mutex<HashMap<Vec<Vec<usize>>, Arc<Plan>>>,
 }
 
@@ -105,9 +105,9 @@ impl PlannedGraph {
         };
         for (number, role) in self.roles.iter().enumerate() {
             match role {
-                Role::ComputedByReader => {}
-                Role::Computed => self.add_operation(&mut state, number)?,
-                Role::ReadsState(source) => self.add_reader(&mut state, number, source)?,
+                OperationRole::ComputedByReader => {}
+                OperationRole::Computed => self.add_operation(&mut state, number)?,
+                OperationRole::ReadsState(source) => self.add_reader(&mut state, number, source)?,
             }
         }
         let PlanState {
@@ -187,12 +187,13 @@ impl PlannedGraph {
                 let name = Dim::Named("sequences".to_owned());
                 sizes.bind(&name, sequences).map_err(bad)?;
             }
-            let view = builder.add_storage(Origin::Input(number), declared.dtype, shape);
+            let view = builder.add_storage(StorageOrigin::Input(number), declared.dtype, shape);
             values[declared.value] = Some(view.map_err(bad)?);
         }
         for (weight, &start) in self.graph.weights.iter().zip(&self.starts) {
             let shape = weight.fixed_shape();
-            let view = builder.add_storage(Origin::Weight(start), weight.declared.dtype, &shape);
+            let view =
+                builder.add_storage(StorageOrigin::Weight(start), weight.declared.dtype, &shape);
             values[weight.declared.value] = Some(view.map_err(Error::full)?);
         }
         Ok(())

@@ -10,7 +10,7 @@ use crate::graph::{Argument, Graph, Operation};
 
 /// The role of an operation in a plan.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Role {
+pub(crate) enum OperationRole {
     /// The operation is computed separately.
     #[default]
     Computed,
@@ -40,7 +40,7 @@ pub(crate) fn count_uses(graph: &Graph) -> Vec<usize> {
 }
 
 /// Returns the role of each operation.
-pub(crate) fn find_roles(graph: &Graph, uses: &[usize]) -> Vec<Role> {
+pub(crate) fn find_roles(graph: &Graph, uses: &[usize]) -> Vec<OperationRole> {
     let mut makers = vec![None; graph.values];
     for (number, operation) in graph.operations.iter().enumerate() {
         for made in &operation.outputs {
@@ -52,16 +52,16 @@ pub(crate) fn find_roles(graph: &Graph, uses: &[usize]) -> Vec<Role> {
         uses,
         makers,
     };
-    let mut roles = vec![Role::Computed; graph.operations.len()];
+    let mut roles = vec![OperationRole::Computed; graph.operations.len()];
     let readers = graph.operations.iter().enumerate();
     for (number, operation) in readers.filter(|(_, it)| reads_one_index(it)) {
         let Some(source) = finder.find_source(operation) else {
             continue;
         };
         for &layer in source.layers.iter().chain(&source.join) {
-            roles[layer] = Role::ComputedByReader;
+            roles[layer] = OperationRole::ComputedByReader;
         }
-        roles[number] = Role::ReadsState(source);
+        roles[number] = OperationRole::ReadsState(source);
     }
     roles
 }

@@ -138,7 +138,7 @@ mod tests {
     use crate::machine::tests::run_on_every_machine;
 
     #[test]
-    fn outputs_of_every_length_are_filled() {
+    fn activations_fill_outputs_of_every_length() {
         run_on_every_machine(|_| {
             for length in 0..70 {
                 let x = vec![-1.5_f32; length];

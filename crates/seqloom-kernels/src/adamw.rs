@@ -165,7 +165,7 @@ mod tests {
     use crate::machine::tests::run_on_every_machine;
 
     #[test]
-    fn the_first_step_moves_against_the_gradient_by_the_rate() {
+    fn the_first_adamw_step_equals_the_learning_rate() {
         let step = AdamwStep {
             rate: 0.1,
             betas: (0.9, 0.999),

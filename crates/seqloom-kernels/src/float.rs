@@ -131,7 +131,7 @@ pub trait Instances {
     /// The return type of the function.
     type Output;
     /// Calls the function for `f32`.
-    fn single(arguments: Self::Arguments<'_, f32>) -> Self::Output;
+    fn call_f32(arguments: Self::Arguments<'_, f32>) -> Self::Output;
     /// Calls the function for `f64`.
-    fn double(arguments: Self::Arguments<'_, f64>) -> Self::Output;
+    fn call_f64(arguments: Self::Arguments<'_, f64>) -> Self::Output;
 }

@@ -153,7 +153,7 @@ macro_rules! impl_float {
     };
 }
 
-impl_float! { f32, single, u32, m32, 23,
+impl_float! { f32, call_f32, u32, m32, 23,
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "this function rounds")]
     fn from_f64(value: f64) -> Self {
@@ -171,7 +171,7 @@ impl_float! { f32, single, u32, m32, 23,
     ];
     const EXP2_MIN_EXPONENT: Self = -126.0;
 }
-impl_float! { f64, double, u64, m64, 52,
+impl_float! { f64, call_f64, u64, m64, 52,
     #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value

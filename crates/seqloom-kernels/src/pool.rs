@@ -24,7 +24,7 @@ thread_local! {
 struct JoinedPool {
     threads: usize,
     pool: ThreadPool,
-    watch: Arc<IdleSpin>,
+    watch: Arc<KeepAwake>,
 }
 
 /// Returns true if this thread belongs to a pool of `threads` threads. The first call
@@ -66,7 +66,7 @@ pub fn run_in_pool(is_joined: bool, work: &mut (dyn FnMut() + Send)) {
 /// usually starts within a millisecond, and waking a thread takes about as long as a
 /// small kernel.
 #[derive(Default)]
-struct IdleSpin {
+struct KeepAwake {
     is_kept: AtomicBool,
     /// The time until which idle threads keep looking for work, in nanoseconds since
     /// [`CLOCK_START`].
@@ -76,7 +76,7 @@ struct IdleSpin {
 /// The start of the clock that measures how long threads look for work.
 static CLOCK_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-impl IdleSpin {
+impl KeepAwake {
     /// Lets the idle threads of a pool look for work until the spin time is over.
     fn keep_awake(self: &Arc<Self>, pool: &ThreadPool) {
         let until = CLOCK_START.elapsed() + tuned::IDLE_SPIN_TIME;

@@ -36,7 +36,7 @@ pub fn compiled_once(_: TokenStream, item: TokenStream) -> TokenStream {
 /// feature `stubs` is enabled, the stub generator receives the item too. The arguments
 /// of the attribute are passed to `pyclass`.
 #[proc_macro_attribute]
-pub fn native(arguments: TokenStream, item: TokenStream) -> TokenStream {
+pub fn python_export(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let (stub, border) = match item_keyword(&item).as_str() {
         "struct" => (
             "pyclass",

@@ -13,16 +13,16 @@ use crate::function::{
 const INSTANCES_TEMPLATE: &str = "
 __head fn __name<__generics>(__parameters) -> __output {
     fn generic<__generics>(__originals) -> __output { __body }
-    struct Both;
-    impl Instances for Both {
+    struct FloatInstances;
+    impl Instances for FloatInstances {
         type Arguments<'a, T: Float> = (__kinds);
         type Output = __output;
         #[inline(never)]
-        fn single((__names): Self::Arguments<'_, f32>) -> __output { generic::<f32>(__names) }
+        fn call_f32((__names): Self::Arguments<'_, f32>) -> __output { generic::<f32>(__names) }
         #[inline(never)]
-        fn double((__names): Self::Arguments<'_, f64>) -> __output { generic::<f64>(__names) }
+        fn call_f64((__names): Self::Arguments<'_, f64>) -> __output { generic::<f64>(__names) }
     }
-    T::call::<Both>((__names))
+    T::call::<FloatInstances>((__names))
 }";
 
 /// Expands `compiled_once`. Returns a compiler error if the item is not a function.

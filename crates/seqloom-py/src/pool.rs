@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use seqloom_core::{Result, pool};
 use seqloom_kernels::pool::{is_pool_member, run_in_pool};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::{error, interrupt};
 
@@ -49,7 +49,7 @@ fn call_kernel(py: Python<'_>, threads: usize, work: &mut (dyn FnMut() + Send)) 
 /// Builds rayon's global pool, and returns true if it did not exist. The global pool
 /// has no owner and does not survive a fork. Only tests call this function, as their
 /// last step.
-#[native]
+#[python_export]
 pub(crate) fn claim_global_pool() -> bool {
     rayon::ThreadPoolBuilder::new()
         .num_threads(1)

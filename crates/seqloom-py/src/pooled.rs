@@ -7,12 +7,12 @@ use numpy::{Element, PyArray1, PyArrayMethods, ndarray::ArrayView1};
 use pyo3::prelude::*;
 use seqloom_core::{BufferPool, Error, Result};
 use seqloom_encode::ElementBits;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::error;
 
 /// The owner of the memory of an array, which outlives every view of it.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct ArrayOwner {
     #[expect(dead_code, reason = "the field is only dropped")]
     buffer: Box<dyn Any + Send + Sync>,
@@ -106,12 +106,12 @@ impl PooledBytes {
 ///
 /// A buffer is reused only after its array and every view of it have been dropped. If
 /// all batches are kept, the pool grows by one buffer per batch.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct BatchMemory {
     buffer_pool: BufferPool<CacheLine>,
 }
 
-#[native]
+#[python_export]
 impl BatchMemory {
     #[new]
     fn new() -> Self {

@@ -3,17 +3,17 @@ use seqloom_core::{Key, Ragged};
 
 use super::*;
 
-fn chance(probability: f64) -> Chance {
+fn new_chance(probability: f64) -> Chance {
     Chance::new("p", probability).unwrap()
 }
 
 fn new_mutation(rates: [f64; 3]) -> Augmentation {
     let letters = Replacement::new("dna").unwrap();
-    Augmentation::Mutate(Mutate::new(rates.map(chance), letters).unwrap())
+    Augmentation::Mutate(Mutate::new(rates.map(new_chance), letters).unwrap())
 }
 
 fn new_complement(probability: f64) -> Augmentation {
-    let complement = ReverseComplement::new(chance(probability), "dna").unwrap();
+    let complement = ReverseComplement::new(new_chance(probability), "dna").unwrap();
     Augmentation::ReverseComplement(complement)
 }
 
@@ -42,7 +42,7 @@ fn all_augmentations() -> Augmentation {
         new_complement(0.5),
         new_mutation([0.1, 0.05, 0.05]),
         Augmentation::Shift(Shift::new(3, Some(b'N')).unwrap()),
-        Augmentation::Mask(Mask::new(chance(0.1), b'N')),
+        Augmentation::Mask(Mask::new(new_chance(0.1), b'N')),
         new_shuffle(2),
         Augmentation::Crop(Crop::new(20, CropMode::Random).unwrap()),
     ])
@@ -69,10 +69,10 @@ fn a_residue_without_complement_is_an_error_for_any_probability() {
 
 #[test]
 fn a_probability_is_compared_as_an_exact_threshold() {
-    assert_eq!(chance(1.0).threshold(), 1 << 32);
-    assert!(chance(1.0).occurs(u32::MAX));
-    assert!(!chance(0.0).occurs(0));
-    assert!(chance(0.5).occurs(0x7FFF_FFFF) && !chance(0.5).occurs(0x8000_0000));
+    assert_eq!(new_chance(1.0).threshold(), 1 << 32);
+    assert!(new_chance(1.0).occurs(u32::MAX));
+    assert!(!new_chance(0.0).occurs(0));
+    assert!(new_chance(0.5).occurs(0x7FFF_FFFF) && !new_chance(0.5).occurs(0x8000_0000));
     for wrong in [-0.1, 1.1, f64::NAN] {
         assert!(Chance::new("p", wrong).is_err());
     }
@@ -81,8 +81,8 @@ fn a_probability_is_compared_as_an_exact_threshold() {
 #[test]
 fn rates_that_add_up_to_more_than_one_are_an_error() {
     let letters = Replacement::new("dna").unwrap();
-    assert!(Mutate::new([0.5, 0.3, 0.3].map(chance), letters.clone()).is_err());
-    assert!(Mutate::new([1.0 / 3.0; 3].map(chance), letters).is_ok());
+    assert!(Mutate::new([0.5, 0.3, 0.3].map(new_chance), letters.clone()).is_err());
+    assert!(Mutate::new([1.0 / 3.0; 3].map(new_chance), letters).is_ok());
 }
 
 #[test]

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_allele_can_be_counted() {
+    fn either_allele_can_be_counted() {
         let mut out = [0_i8; 4];
         decode_row(&[0b11_10_01_00], &i8::code_table(false), &mut out);
         assert_eq!(out, [0, -127, 1, 2]);

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_size_has_one_value() {
+    fn a_named_size_has_the_same_value_on_every_axis() {
         let mut sizes = SizeBindings::default();
         let dims = [Dim::Named("batch".into()), Dim::Named("batch".into())];
         assert!(sizes.bind_shape(&dims, &[2, 2]).is_ok());

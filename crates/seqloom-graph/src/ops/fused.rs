@@ -5,7 +5,7 @@ use seqloom_fuse::{Op, ProgramDescription, ProgramOutput};
 use crate::Dtype;
 use crate::layout::{Layout, broadcast, iteration_order};
 use crate::memory::Outcome;
-use crate::plan::{Builder, Elementwise, View, Work};
+use crate::plan::{Builder, Elementwise, StepWork, View};
 
 /// An array, or a number that is converted to the dtype of the arrays.
 #[derive(Clone, Debug)]
@@ -133,6 +133,6 @@ fn add_program(
         is_double,
     };
     let reads = array_operands(operands).cloned().collect();
-    b.push(reads, &[&made], Work::Elementwise(work))?;
+    b.push(reads, &[&made], StepWork::Elementwise(work))?;
     Ok(made)
 }

@@ -33,7 +33,7 @@ impl View {
 
 /// The kind of data that a storage contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum StorageOrigin {
     /// An input array of the caller, identified by its index.
     Input(usize),
     /// The memory of the weights, at the given byte offset.
@@ -48,7 +48,7 @@ pub(crate) enum Origin {
 /// A block of memory in which one or more arrays are stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Storage {
-    pub(crate) origin: Origin,
+    pub(crate) origin: StorageOrigin,
     pub(crate) bytes: usize,
 }
 
@@ -56,14 +56,14 @@ pub(crate) struct Storage {
 pub(crate) type Kernel = Box<dyn Fn(&[Read<'_>], &mut [Write<'_>], usize) -> Outcome + Send + Sync>;
 
 /// The computation of a step.
-pub(crate) enum Work {
+pub(crate) enum StepWork {
     Kernel(Kernel),
     /// An elementwise program, which may be fused with other programs of its group.
     Elementwise(Elementwise),
 }
 
 /// A computation, and the arrays that it reads and writes.
-pub(crate) struct Step<W = Work> {
+pub(crate) struct Step<W = StepWork> {
     pub(crate) reads: Vec<View>,
     pub(crate) writes: Vec<usize>,
     pub(crate) work: W,
@@ -118,7 +118,7 @@ impl Builder {
     /// Adds a storage, and returns a contiguous array for it.
     pub(crate) fn add_storage(
         &mut self,
-        origin: Origin,
+        origin: StorageOrigin,
         dtype: Dtype,
         shape: &[usize],
     ) -> Outcome<View> {
@@ -133,7 +133,7 @@ impl Builder {
 
     /// Adds an array in C order for the result of a step.
     pub(crate) fn allocate(&mut self, dtype: Dtype, shape: &[usize]) -> Outcome<View> {
-        self.add_storage(Origin::Step, dtype, shape)
+        self.add_storage(StorageOrigin::Step, dtype, shape)
     }
 
     /// Adds an array for the result of a step, with the given axis order in memory.
@@ -166,15 +166,15 @@ impl Builder {
 
     /// Adds a step, which runs only once if its inputs are constant.
     pub(crate) fn add_step(&mut self, reads: Vec<View>, writes: &[&View], work: Kernel) -> Outcome {
-        self.push(reads, writes, Work::Kernel(work))
+        self.push(reads, writes, StepWork::Kernel(work))
     }
 
-    pub(crate) fn push(&mut self, reads: Vec<View>, writes: &[&View], work: Work) -> Outcome {
+    pub(crate) fn push(&mut self, reads: Vec<View>, writes: &[&View], work: StepWork) -> Outcome {
         let is_once = reads.iter().all(|read| self.is_constant(read));
         let writes: Vec<usize> = writes.iter().map(|view| view.storage).collect();
         for &storage in &writes {
             if is_once {
-                self.storages[storage].origin = Origin::Once;
+                self.storages[storage].origin = StorageOrigin::Once;
             }
             self.total += self.storages[storage].bytes as u128;
         }
@@ -196,7 +196,7 @@ impl Builder {
     pub(crate) fn is_constant(&self, view: &View) -> bool {
         !matches!(
             self.storages[view.storage].origin,
-            Origin::Input(_) | Origin::Step
+            StorageOrigin::Input(_) | StorageOrigin::Step
         )
     }
 }

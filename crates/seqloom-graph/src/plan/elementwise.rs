@@ -9,7 +9,7 @@ use seqloom_fuse::{
 };
 use seqloom_fuse::{InputData, OutputTarget, run_program, shape::contiguous_strides};
 
-use super::builder::{Kernel, Step, View, Work};
+use super::builder::{Kernel, Step, StepWork, View};
 use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
@@ -131,13 +131,13 @@ pub(crate) fn fuse_groups(steps: Vec<Step>, outputs: &[View], storages: usize) -
     for step in steps {
         let (step, work) = step.replace(());
         match work {
-            Work::Elementwise(program) => {
+            StepWork::Elementwise(program) => {
                 if !can_be_fused(&open, &step, &program) {
                     joined.extend(fuse_open_steps(std::mem::take(&mut open), &uses));
                 }
                 open.push((step, program));
             }
-            Work::Kernel(_) => {
+            StepWork::Kernel(_) => {
                 joined.extend(fuse_open_steps(std::mem::take(&mut open), &uses));
                 joined.push(step.replace(work).0);
             }
@@ -171,7 +171,7 @@ fn can_be_fused(open: &[OpenStep], step: &Step<()>, program: &Elementwise) -> bo
 fn fuse_open_steps(mut open: Vec<OpenStep>, uses: &[usize]) -> Option<Step> {
     if open.len() < 2 {
         let (step, program) = open.pop()?;
-        return Some(step.replace(Work::Elementwise(program)).0);
+        return Some(step.replace(StepWork::Elementwise(program)).0);
     }
     let joined = JoinedProgram::new(&open);
     let reads = || open.iter().flat_map(|(step, _)| &step.reads);
@@ -201,7 +201,7 @@ fn fuse_open_steps(mut open: Vec<OpenStep>, uses: &[usize]) -> Option<Step> {
         reads: joined.inputs.into_iter().map(|(view, _)| view).collect(),
         ..first
     };
-    Some(step.replace(Work::Elementwise(program)).0)
+    Some(step.replace(StepWork::Elementwise(program)).0)
 }
 
 /// A fused program under construction.

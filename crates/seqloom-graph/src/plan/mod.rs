@@ -7,7 +7,7 @@ mod elementwise;
 mod place;
 mod run;
 
-pub(crate) use builder::{Builder, Origin, View, Work};
+pub(crate) use builder::{Builder, StepWork, StorageOrigin, View};
 pub(crate) use elementwise::Elementwise;
 pub(crate) use place::{PlacedView, Plan};
 pub(crate) use run::Sources;

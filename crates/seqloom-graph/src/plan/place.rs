@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::arena::{StorageNeed, assign_offsets};
-use super::builder::{Builder, Kernel, Origin, Step, Storage, View, Work};
+use super::builder::{Builder, Kernel, Step, StepWork, Storage, StorageOrigin, View};
 use super::elementwise::fuse_groups;
 use super::run::Sources;
 use crate::{Dtype, layout::Layout, memory::Memory};
@@ -65,11 +65,11 @@ impl Plan {
         let steps = remove_unread_steps(steps, outputs, storages.len());
         let (once, each): (Vec<Step>, Vec<Step>) = steps.into_iter().partition(|step| {
             let mut written = step.writes.iter();
-            written.any(|&storage| storages[storage].origin == Origin::Once)
+            written.any(|&storage| storages[storage].origin == StorageOrigin::Once)
         });
         let each = fuse_groups(each, outputs, storages.len());
-        let kept = allocate(&once, &storages, Origin::Once, None);
-        let arena = allocate(&each, &storages, Origin::Step, Some(outputs));
+        let kept = allocate(&once, &storages, StorageOrigin::Once, None);
+        let arena = allocate(&each, &storages, StorageOrigin::Step, Some(outputs));
         let both = kept.zip(arena).ok_or((None, MEMORY_OVERFLOW.to_owned()))?;
         let ((kept_places, kept_size), (places, size)) = both;
         let results = outputs.iter().map(|view| storages[view.storage].bytes);
@@ -152,7 +152,7 @@ fn remove_unread_steps(steps: Vec<Step>, outputs: &[View], storages: usize) -> V
 fn allocate(
     steps: &[Step],
     storages: &[Storage],
-    origin: Origin,
+    origin: StorageOrigin,
     outputs: Option<&[View]>,
 ) -> Option<(Vec<usize>, usize)> {
     let spans = lifetimes(steps, storages, origin, outputs);
@@ -180,7 +180,7 @@ fn allocate(
 fn lifetimes(
     steps: &[Step],
     storages: &[Storage],
-    origin: Origin,
+    origin: StorageOrigin,
     outputs: Option<&[View]>,
 ) -> Vec<Option<(usize, usize)>> {
     let mut spans: Vec<Option<(usize, usize)>> = vec![None; storages.len()];
@@ -229,8 +229,8 @@ impl Placer<'_> {
                     .filter(|&storage| self.is_freed(storage, last[storage] == number));
                 let freed = freed.map(|storage| self.storage_range(storage)).collect();
                 let kernel = match step.work {
-                    Work::Kernel(kernel) => kernel,
-                    Work::Elementwise(program) => {
+                    StepWork::Kernel(kernel) => kernel,
+                    StepWork::Elementwise(program) => {
                         let kernel = program.into_kernel();
                         kernel.map_err(|message| (Some(step.operation), message))?
                     }
@@ -251,15 +251,15 @@ impl Placer<'_> {
     }
 
     fn is_freed(&self, storage: usize, is_last: bool) -> bool {
-        is_last && !self.is_once && self.storages[storage].origin == Origin::Step
+        is_last && !self.is_once && self.storages[storage].origin == StorageOrigin::Step
     }
 
     fn view(&self, view: &View) -> PlacedView {
         let region = match self.storages[view.storage].origin {
-            Origin::Input(number) => Region::Input(number),
-            Origin::Weight(_) => Region::Weights,
-            Origin::Once if !self.is_once => Region::Constants,
-            Origin::Once | Origin::Step => Region::Arena,
+            StorageOrigin::Input(number) => Region::Input(number),
+            StorageOrigin::Weight(_) => Region::Weights,
+            StorageOrigin::Once if !self.is_once => Region::Constants,
+            StorageOrigin::Once | StorageOrigin::Step => Region::Arena,
         };
         PlacedView {
             region,
@@ -272,10 +272,10 @@ impl Placer<'_> {
     fn storage_range(&self, storage: usize) -> Range<usize> {
         let Storage { origin, bytes } = self.storages[storage];
         let start = match origin {
-            Origin::Input(_) => 0,
-            Origin::Weight(start) => start,
-            Origin::Once => self.kept[storage],
-            Origin::Step => self.arena[storage],
+            StorageOrigin::Input(_) => 0,
+            StorageOrigin::Weight(start) => start,
+            StorageOrigin::Once => self.kept[storage],
+            StorageOrigin::Step => self.arena[storage],
         };
         start..start + bytes
     }

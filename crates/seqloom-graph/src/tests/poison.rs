@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::{GraphBuilder, run_graph, run_poisoned};
 
 /// A random operation on arrays of shape 3 x 4: its index, and the indices of its operands.
-type Choice = (u8, prop::sample::Index, prop::sample::Index);
+type OperationChoice = (u8, prop::sample::Index, prop::sample::Index);
 
 /// Returns a graph in which all arrays have shape 3 x 4, in C or transposed order.
-fn random_graph(choices: &[Choice], outputs: &[prop::sample::Index]) -> Value {
+fn random_graph(choices: &[OperationChoice], outputs: &[prop::sample::Index]) -> Value {
     let mut maker = GraphBuilder::new(&[json!([3, 4])]);
     let mut known = vec![0];
     for (which, one, other) in choices {
@@ -69,7 +69,7 @@ proptest! {
 
     #[test]
     fn results_do_not_depend_on_unused_memory(
-        choices in prop::collection::vec(any::<Choice>(), 1..40),
+        choices in prop::collection::vec(any::<OperationChoice>(), 1..40),
         outputs in prop::collection::vec(any::<prop::sample::Index>(), 1..4),
     ) {
         let graph = random_graph(&choices, &outputs);

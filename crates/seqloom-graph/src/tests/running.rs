@@ -34,7 +34,7 @@ fn inputs_are_combined_with_weights_and_numbers() {
 }
 
 #[test]
-fn another_batch_size_makes_another_plan() {
+fn a_new_batch_size_creates_a_new_plan() {
     let model = Model::new(
         ExportFixture::doubling_model().open().unwrap(),
         Limits::default(),
@@ -216,7 +216,7 @@ fn a_single_computed_state_equals_the_state_among_all_states() {
 }
 
 /// Returns the result of an operation on the integers 0 to 3.
-fn result_on_integers(name: &str, more: &[Value]) -> Result<Values, String> {
+fn run_on_integers(name: &str, more: &[Value]) -> Result<Values, String> {
     let mut maker = GraphBuilder::new(&[json!([4])]);
     let args = json!([{"value": 0}, {"dtype": "int64"}]);
     let x = maker.add("astype", &args, &[("int64", json!([4]))]);
@@ -229,11 +229,11 @@ fn result_on_integers(name: &str, more: &[Value]) -> Result<Values, String> {
 
 #[test]
 fn several_shifts_along_one_axis_are_summed() {
-    let found = result_on_integers("roll", &[json!([2, 1]), json!(0)]).unwrap();
+    let found = run_on_integers("roll", &[json!([2, 1]), json!(0)]).unwrap();
     assert_eq!(found, Values::I64(vec![1, 2, 3, 0]));
-    let found = result_on_integers("roll", &[json!([2, 1]), json!([0, -1])]).unwrap();
+    let found = run_on_integers("roll", &[json!([2, 1]), json!([0, -1])]).unwrap();
     assert_eq!(found, Values::I64(vec![1, 2, 3, 0]));
-    let message = result_on_integers("roll", &[json!([1, 1, 1]), json!([0, 0])]).unwrap_err();
+    let message = run_on_integers("roll", &[json!([1, 1, 1]), json!([0, 0])]).unwrap_err();
     assert!(
         message.contains("shift [1, 1, 1] and axis [0, 0]"),
         "{message}"
@@ -243,10 +243,10 @@ fn several_shifts_along_one_axis_are_summed() {
 #[test]
 fn integer_powers_need_a_non_negative_exponent() {
     // The expected value is 3^(2^32 + 1) modulo 2^64.
-    let found = result_on_integers("pow", &[json!((1_i64 << 32) + 1)]).unwrap();
+    let found = run_on_integers("pow", &[json!((1_i64 << 32) + 1)]).unwrap();
     assert_eq!(found, Values::I64(vec![0, 1, 0, 7_473_929_035_676_909_571]));
     for power in [json!(-1), json!(i64::MIN)] {
-        let message = result_on_integers("pow", &[power]).unwrap_err();
+        let message = run_on_integers("pow", &[power]).unwrap_err();
         assert!(message.contains("negative powers of integers"), "{message}");
     }
 }
@@ -254,10 +254,10 @@ fn integer_powers_need_a_non_negative_exponent() {
 #[test]
 fn integers_above_2_to_the_53_are_exact() {
     let large = (1_i64 << 53) + 1;
-    let found = result_on_integers("add", &[json!(large)]).unwrap();
+    let found = run_on_integers("add", &[json!(large)]).unwrap();
     let wanted = (0..4).map(|number| large + number).collect();
     assert_eq!(found, Values::I64(wanted));
-    let found = result_on_integers("pad", &[json!([[1, 0]]), json!(large)]).unwrap();
+    let found = run_on_integers("pad", &[json!([[1, 0]]), json!(large)]).unwrap();
     assert_eq!(found, Values::I64(vec![large, 0, 1, 2, 3]));
 }
 

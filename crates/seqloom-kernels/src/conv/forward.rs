@@ -1,7 +1,7 @@
 //! The forward pass of convolution.
 
 use super::{Shape, direct, windows::WindowRows};
-use crate::product::{Matrix, Packed, PanelSizes, Tile, TileReader, for_each_tile, pack_right};
+use crate::product::{Matrix, PanelSizes, Panels, Tile, TileReader, for_each_tile, pack_right};
 use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
@@ -31,7 +31,7 @@ pub fn forward<T: Float>(
         line_step: taps,
         k_step: 1,
     };
-    Packed::pack_matrices(shape.groups, filter, threads, |filters| {
+    Panels::pack_matrices(shape.groups, filter, threads, |filters| {
         let samples_per_block = shape.samples_per_block();
         parallel::fill_chunks(out, samples_per_block * size, threads, |number, out| {
             for (group, filter) in filters.iter().enumerate() {
@@ -58,7 +58,7 @@ struct ConvSamples<'a, T> {
 }
 
 impl<T: Float> ConvSamples<'_, T> {
-    fn fill_output(&self, filter: &Packed<'_, T>, out: &mut [T]) {
+    fn fill_output(&self, filter: &Panels<'_, T>, out: &mut [T]) {
         let positions = self.shape.positions();
         let count = out.len() / self.shape.outputs;
         for start in (0..count).step_by(tuned::CONV_STRIP_WINDOWS) {
@@ -73,7 +73,7 @@ impl<T: Float> ConvSamples<'_, T> {
 
     fn fill_windows(
         &self,
-        filter: &Packed<'_, T>,
+        filter: &Panels<'_, T>,
         windows: &WindowRows<'_, T>,
         start: usize,
         out: &mut [T],

@@ -2,7 +2,7 @@
 
 use super::image::{Image, Tap};
 use super::{Shape, direct, windows::WindowRows};
-use crate::product::{Matrix, Packed, PanelSizes, Tile, TileReader, for_each_tile, pack_right};
+use crate::product::{Matrix, PanelSizes, Panels, Tile, TileReader, for_each_tile, pack_right};
 use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
@@ -33,7 +33,7 @@ pub fn input_grad<T: Float>(
         line_step: 1,
         k_step: taps,
     };
-    Packed::pack_matrices(shape.groups, filter, threads, |filters| {
+    Panels::pack_matrices(shape.groups, filter, threads, |filters| {
         let samples_per_block = shape.samples_per_block();
         parallel::fill_chunks(out, samples_per_block * size, threads, |number, out| {
             out.fill(T::ZERO);
@@ -60,7 +60,7 @@ struct GradSamples<'a, T> {
 }
 
 impl<T: Float> GradSamples<'_, T> {
-    fn fill_output(&self, filter: &Packed<'_, T>, out: &mut [T]) {
+    fn fill_output(&self, filter: &Panels<'_, T>, out: &mut [T]) {
         let positions = self.shape.positions();
         let image = self.shape.input_image::<T>(&[], self.group);
         let taps: Vec<Tap> = image.remaining_taps(0).take(self.shape.taps()).collect();

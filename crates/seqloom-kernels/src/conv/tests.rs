@@ -7,7 +7,7 @@ use crate::product::tests::random_numbers;
 
 /// Returns many small shapes of convolutions, in which no filter is larger than the
 /// padded input.
-fn shapes() -> impl Strategy<Value = Shape> {
+fn conv_shapes() -> impl Strategy<Value = Shape> {
     let counts = (0..4_usize, 1..4_usize, 1..6_usize, 1..3_usize);
     let pair = |range: std::ops::Range<usize>| [range.clone(), range];
     let sizes = ([1..12_usize, 1..40], pair(1..4));
@@ -31,7 +31,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
 }
 
 /// Returns shapes of convolutions along one axis.
-fn shapes_1d() -> impl Strategy<Value = Shape> {
+fn conv_shapes_1d() -> impl Strategy<Value = Shape> {
     let sizes = (0..4_usize, 1..6_usize, 1..70_usize, 1..20_usize, 1..8_usize);
     let steps = (1..4_usize, 0..6_usize, 1..4_usize);
     (sizes, steps)
@@ -173,12 +173,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 24 }))]
 
     #[test]
-    fn convolution_matches_the_definition(shape in shapes()) {
+    fn convolution_matches_the_definition(shape in conv_shapes()) {
         check_convolution(&shape);
     }
 
     #[test]
-    fn convolution_along_one_axis_matches_the_definition(shape in shapes_1d()) {
+    fn convolution_along_one_axis_matches_the_definition(shape in conv_shapes_1d()) {
         check_convolution(&shape);
     }
 }

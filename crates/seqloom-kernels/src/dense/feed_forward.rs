@@ -7,7 +7,7 @@ use seqloom_macros::compiled_once;
 use super::{LinearLayer, fill_with_bias, for_each_band, row_matrix};
 use crate::matrix::MatrixMut;
 use crate::norm::{self, NormRule};
-use crate::product::{Epilogue, Matrix, Packed, Side, k_blocks};
+use crate::product::{Epilogue, Matrix, Panels, Side, k_blocks};
 use crate::{Float, Instances, activation};
 
 /// The feed-forward block of a transformer: the input plus the output of layer norm, a
@@ -83,7 +83,7 @@ impl<T: Float> FeedForward<'_, T> {
             let (packed, after) =
                 std::mem::take(&mut rest).split_at_mut(Side::Right.packed_size(&lines));
             rest = after;
-            Packed::pack_into(Side::Right, &lines, packed, threads)
+            Panels::pack_into(Side::Right, &lines, packed, threads)
         };
         let part = |hidden: Range<usize>| {
             let [inner, outer] = self.weights(&hidden).map(&mut factor);
@@ -119,14 +119,14 @@ impl<T: Float> FeedForward<'_, T> {
     }
 
     /// Normalises rows, and calls `work` with the normalised rows as a left matrix.
-    fn with_normalised_rows(&self, x: &[T], work: impl FnOnce(&Packed<'_, T>)) {
+    fn with_normalised_rows(&self, x: &[T], work: impl FnOnce(&Panels<'_, T>)) {
         let width = self.inner.inputs;
         let count = x.len() / width;
         T::with_scratch(x.len() + 2 * count, |scratch| {
             let (normal, rest) = scratch.split_at_mut(x.len());
             let (means, inverses) = rest.split_at_mut(count);
             norm::normalise(self.norm, x, [normal, means, inverses], 1);
-            Packed::pack(Side::Left, &row_matrix(normal, width), work);
+            Panels::pack(Side::Left, &row_matrix(normal, width), work);
         });
     }
 }
@@ -134,15 +134,15 @@ impl<T: Float> FeedForward<'_, T> {
 /// A range of hidden values, and the packed weights of both layers for this range.
 struct HiddenPart<'a, T> {
     hidden: Range<usize>,
-    inner: Packed<'a, T>,
-    outer: Packed<'a, T>,
+    inner: Panels<'a, T>,
+    outer: Panels<'a, T>,
 }
 
 impl<T: Float> HiddenPart<'_, T> {
     /// Adds the contribution of this range of hidden values to the output.
     fn add_output(
         &self,
-        normal: &Packed<'_, T>,
+        normal: &Panels<'_, T>,
         bias: Option<&[T]>,
         hidden: &mut [T],
         out: MatrixMut<'_, T>,

@@ -2,7 +2,7 @@
 
 use super::{LinearLayer, fill_with_bias, for_each_band, row_matrix};
 use crate::matrix::MatrixMut;
-use crate::product::{Epilogue, Packed, Side};
+use crate::product::{Epilogue, Panels, Side};
 use crate::{Float, Instances};
 use seqloom_macros::compiled_once;
 
@@ -28,7 +28,7 @@ pub fn linear<T: Float>(
 /// A band of input rows, and the memory for their outputs.
 pub(super) struct Band<'a, 'b, T> {
     layer: LinearLayer<'a, T>,
-    weight: &'a Packed<'a, T>,
+    weight: &'a Panels<'a, T>,
     /// The index of the first row.
     pub(super) first: usize,
     x: &'a [T],
@@ -70,7 +70,7 @@ pub(super) fn run_bands<T: Float>(
     let (inputs, outputs) = (layer.inputs, layer.outputs());
     let lines = layer.all_weights();
     T::with_scratch(Side::Right.packed_size(&lines), |packed| {
-        let weight = &Packed::pack_into(Side::Right, &lines, packed, threads);
+        let weight = &Panels::pack_into(Side::Right, &lines, packed, threads);
         for_each_band(out, outputs, inputs + outputs, threads, |first, out| {
             work(Band {
                 layer,

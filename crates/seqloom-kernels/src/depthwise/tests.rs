@@ -8,7 +8,7 @@ use crate::product::tests::random_numbers;
 
 /// Returns small shapes of depthwise convolutions in which no filter is larger than the
 /// padded input.
-fn shapes() -> impl Strategy<Value = Shape> {
+fn depthwise_shapes() -> impl Strategy<Value = Shape> {
     let counts = (0..3_usize, 2..4_usize, 1..3_usize);
     let pair = |range: std::ops::Range<usize>| [range.clone(), range];
     let sizes = ([1..9_usize, 1..40], pair(1..5));
@@ -71,7 +71,7 @@ fn compare_convolutions<T: Float>(shape: &Shape) {
 
 proptest! {
     #[test]
-    fn a_depthwise_convolution_equals_a_grouped_convolution(shape in shapes()) {
+    fn a_depthwise_convolution_equals_a_grouped_convolution(shape in depthwise_shapes()) {
         run_on_every_machine(|_| {
             compare_convolutions::<f32>(&shape);
             compare_convolutions::<f64>(&shape);

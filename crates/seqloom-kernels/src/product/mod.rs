@@ -31,7 +31,7 @@ pub use fill::multiply_pairs;
 pub(crate) use kernel::{Tile, TileReader};
 pub(crate) use lines::Lines;
 pub use matrix::Matrix;
-pub(crate) use packed::{Packed, Side, for_each_tile, pack_right};
+pub(crate) use packed::{Panels, Side, for_each_tile, pack_right};
 pub(crate) use panels::{PanelSizes, k_blocks};
 pub(crate) use strided::Update;
 pub(crate) use transpose::transpose;

@@ -32,7 +32,7 @@ impl Side {
 }
 
 /// A matrix that is packed into panels, one block of the inner axis at a time.
-pub(crate) struct Packed<'a, T> {
+pub(crate) struct Panels<'a, T> {
     numbers: &'a [T],
     k: usize,
     count: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Packed<'a, T> {
     padded_lines: usize,
 }
 
-impl<'a, T: Float> Packed<'a, T> {
+impl<'a, T: Float> Panels<'a, T> {
     /// Packs a matrix into memory of [`Side::packed_size`] elements.
     pub(crate) fn pack_into(
         side: Side,
@@ -74,10 +74,10 @@ impl<'a, T: Float> Packed<'a, T> {
     pub(crate) fn pack<R>(
         side: Side,
         lines: &impl Lines<T>,
-        work: impl FnOnce(&Packed<'_, T>) -> R,
+        work: impl FnOnce(&Panels<'_, T>) -> R,
     ) -> R {
         T::with_scratch(side.packed_size(lines), |packed| {
-            work(&Packed::pack_into(side, lines, packed, 1))
+            work(&Panels::pack_into(side, lines, packed, 1))
         })
     }
 
@@ -87,13 +87,13 @@ impl<'a, T: Float> Packed<'a, T> {
         count: usize,
         matrix: impl Fn(usize) -> Matrix<'m, T> + Sync,
         threads: usize,
-        work: impl FnOnce(&[Packed<'_, T>]) -> R,
+        work: impl FnOnce(&[Panels<'_, T>]) -> R,
     ) -> R {
         let size = Side::Left.packed_size(&matrix(0));
         T::with_scratch(count * size, |scratch| {
             let packed = scratch.chunks_mut(size.max(1)).enumerate();
             let packed = packed.map(|(number, packed)| {
-                Packed::pack_into(Side::Left, &matrix(number), packed, threads)
+                Panels::pack_into(Side::Left, &matrix(number), packed, threads)
             });
             work(&packed.collect::<Vec<_>>())
         })
@@ -120,7 +120,7 @@ impl<'a, T: Float> Packed<'a, T> {
         out: MatrixMut<'_, T>,
         epilogue: Epilogue<'_, T>,
     ) {
-        Packed::pack(Side::Left, left, |left| {
+        Panels::pack(Side::Left, left, |left| {
             self.multiply_packed(left, out, epilogue);
         });
     }
@@ -129,7 +129,7 @@ impl<'a, T: Float> Packed<'a, T> {
     /// packed.
     pub(crate) fn multiply_packed(
         &self,
-        left: &Packed<'_, T>,
+        left: &Panels<'_, T>,
         mut out: MatrixMut<'_, T>,
         epilogue: Epilogue<'_, T>,
     ) {

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_inner_axis_gives_zeros_or_nothing() {
+    fn an_empty_inner_axis_gives_zeros_or_leaves_the_output_unchanged() {
         let mut out = vec![7.0_f32; 4];
         let (left, right) = (
             StridedMatrix::new(&[], 2, 0, 0),

@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 1 } else { 32 }))]
 
     #[test]
-    fn products_match_the_definition(
+    fn matrix_products_match_the_definition(
         lines in 0..MAX_SIZES[0], columns in 0..MAX_SIZES[1], k in 0..MAX_SIZES[2],
         rows in any::<[bool; 2]>(),
     ) {
@@ -63,7 +63,7 @@ proptest! {
 }
 
 #[test]
-fn sizes_larger_than_every_block_are_multiplied() {
+fn matrices_larger_than_every_block_are_multiplied() {
     for sizes in [[140, 1030, 8], [3, 400, 1100], [2, 1050, 1030]] {
         for by_rows in [[true, true], [true, false], [false, true], [false, false]] {
             check_product::<f32>(sizes, by_rows, 5e-3);

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_cover_their_range_and_stay_inside() {
+    fn random_integers_cover_their_range_and_stay_inside_it() {
         let mut out = [0; 1000];
         randint(Key([0, 1]), -3, 4, &mut out, 1);
         for number in -3..4 {

@@ -95,10 +95,10 @@ mod tests {
         // The values of `jax.random.uniform(jax.random.key(7), (3,))` in jax 0.10.
         let mut out = [0.0_f32; 3];
         uniform(Key([0, 7]), &mut out, 1);
-        assert_eq!(out.map(f32::to_bits), EXPECTED);
+        assert_eq!(out.map(f32::to_bits), JAX_UNIFORM_NUMBERS);
     }
 
-    const EXPECTED: [u32; 3] = [0x3f2c_9128, 0x3f79_807e, 0x3e9b_0e50];
+    const JAX_UNIFORM_NUMBERS: [u32; 3] = [0x3f2c_9128, 0x3f79_807e, 0x3e9b_0e50];
 
     #[test]
     fn a_bernoulli_variable_is_true_if_a_uniform_number_is_small() {

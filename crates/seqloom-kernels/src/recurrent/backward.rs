@@ -9,7 +9,7 @@ use super::RecurrentLayer;
 use super::cell::{Cell, CellStepBack, Gru, Lstm};
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
-use crate::product::{Epilogue, Matrix, Packed, Side};
+use crate::product::{Epilogue, Matrix, Panels, Side};
 use crate::{Float, Instances, parallel, tuned};
 
 /// The states of the forward pass, the values stored for the backward pass, and the
@@ -98,7 +98,7 @@ struct BackwardRun<'a, T> {
 
 impl<'a, T: Float> BackwardRun<'a, T> {
     fn run<C: Cell>(mut self) {
-        Packed::pack(Side::Right, &self.layer.gate_weights(), |weight| {
+        Panels::pack(Side::Right, &self.layer.gate_weights(), |weight| {
             for step in (0..self.layer.length).rev() {
                 let position = self.layer.position(step);
                 step_back_sequences(&mut self, position, PhantomData::<C>);
@@ -109,7 +109,7 @@ impl<'a, T: Float> BackwardRun<'a, T> {
 
     /// Adds the part of the gradient of the previous states that passes through the
     /// weights.
-    fn multiply_gates<C: Cell>(&mut self, weight: &Packed<'_, T>, position: usize) {
+    fn multiply_gates<C: Cell>(&mut self, weight: &Panels<'_, T>, position: usize) {
         let RecurrentLayer { width, length, .. } = *self.layer;
         let (rows, gates) = (self.by_states.len() / width, C::GATES * width);
         let by_gates = if C::HAS_CELLS {

@@ -13,7 +13,7 @@ use super::RecurrentLayer;
 use super::cell::{Cell, CellStep, Gru, Lstm};
 use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
-use crate::product::{Epilogue, Matrix, Packed, Side};
+use crate::product::{Epilogue, Matrix, Panels, Side};
 use crate::{Float, Instances, parallel, tuned};
 
 /// The inputs and input weights of a recurrent layer. The input part of the gates is
@@ -78,8 +78,8 @@ fn fill_states<C: Cell, T: Float>(
         let shared = PackedLayer {
             layer,
             inputs,
-            by_inputs: Packed::pack_into(Side::Right, &by_inputs, first, threads),
-            by_states: Packed::pack_into(Side::Right, &by_states, second, threads),
+            by_inputs: Panels::pack_into(Side::Right, &by_inputs, first, threads),
+            by_states: Panels::pack_into(Side::Right, &by_states, second, threads),
         };
         match outputs {
             RecurrentOutputs::All(states, kept) => shared.fill_states::<C>(states, kept, threads),
@@ -94,8 +94,8 @@ fn fill_states<C: Cell, T: Float>(
 struct PackedLayer<'a, T> {
     layer: &'a RecurrentLayer<'a, T>,
     inputs: RecurrentInputs<'a, T>,
-    by_inputs: Packed<'a, T>,
-    by_states: Packed<'a, T>,
+    by_inputs: Panels<'a, T>,
+    by_states: Panels<'a, T>,
 }
 
 impl<T: Float> PackedLayer<'_, T> {

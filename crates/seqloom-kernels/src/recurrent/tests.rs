@@ -5,7 +5,7 @@ use super::{
 };
 use crate::machine::tests::run_on_every_machine;
 
-const SIZES: [usize; 3] = [5, 4, 3]; // sequences, positions and state width
+const LAYER_SIZES: [usize; 3] = [5, 4, 3]; // sequences, positions and state width
 
 fn test_numbers(count: usize, start: f64) -> Vec<f64> {
     (0..u32::try_from(count).unwrap())
@@ -16,7 +16,7 @@ fn test_numbers(count: usize, start: f64) -> Vec<f64> {
 /// Returns random arrays of a layer: the input part of the gates, the initial states
 /// and cells, the weights and the biases.
 fn random_arrays<C: Cell>(_: C) -> [Vec<f64>; 5] {
-    let [batch, length, width] = SIZES;
+    let [batch, length, width] = LAYER_SIZES;
     let sizes = [
         batch * length * C::GATES * width,
         batch * width,
@@ -32,7 +32,7 @@ fn random_arrays<C: Cell>(_: C) -> [Vec<f64>; 5] {
 }
 
 fn test_mask() -> Vec<bool> {
-    let [batch, length, _] = SIZES;
+    let [batch, length, _] = LAYER_SIZES;
     (0..batch * length)
         .map(|place| place % length <= place / length)
         .collect()
@@ -50,8 +50,8 @@ fn new_layer<'a, C: Cell>(
         weight: &arrays[3],
         bias: Some(&arrays[4]),
         mask: Some(mask),
-        length: SIZES[1],
-        width: SIZES[2],
+        length: LAYER_SIZES[1],
+        width: LAYER_SIZES[2],
         reverse,
     }
 }
@@ -72,7 +72,7 @@ fn fill_states<C: Cell>(
     reverse: bool,
     outputs: RecurrentOutputs<'_, f64>,
 ) {
-    let columns = C::GATES * SIZES[2];
+    let columns = C::GATES * LAYER_SIZES[2];
     let identity = identity_weights(columns);
     let inputs = RecurrentInputs {
         x: &arrays[0],
@@ -85,7 +85,7 @@ fn fill_states<C: Cell>(
 }
 
 fn run_layer<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], reverse: bool) -> [Vec<f64>; 2] {
-    let [batch, length, width] = SIZES;
+    let [batch, length, width] = LAYER_SIZES;
     let mut states = vec![f64::NAN; batch * length * width];
     let mut kept = vec![f64::NAN; batch * length * C::STORED_VECTORS * width];
     let outputs = RecurrentOutputs::All(&mut states, Some(&mut kept));
@@ -94,7 +94,7 @@ fn run_layer<C: Cell>(cell: C, arrays: &[Vec<f64>; 5], reverse: bool) -> [Vec<f6
 }
 
 /// Returns the gradients of the input part of the gates, and of the initial states.
-fn gradients<C: Cell>(
+fn layer_gradients<C: Cell>(
     cell: C,
     arrays: &[Vec<f64>; 5],
     grad: &[f64],
@@ -129,8 +129,8 @@ fn gradients<C: Cell>(
 /// differences.
 fn check_gradients<C: Cell>(cell: C, reverse: bool) {
     let mut arrays = random_arrays(cell);
-    let grad = test_numbers(SIZES.iter().product(), 9.0);
-    let found = gradients(cell, &arrays, &grad, reverse);
+    let grad = test_numbers(LAYER_SIZES.iter().product(), 9.0);
+    let found = layer_gradients(cell, &arrays, &grad, reverse);
     for (array, found) in found.iter().enumerate() {
         for (place, &found) in found.iter().enumerate() {
             let given = arrays[array][place];
@@ -161,7 +161,7 @@ fn gradients_match_finite_differences() {
 
 #[test]
 fn a_masked_position_keeps_the_state() {
-    let [batch, length, width] = SIZES;
+    let [batch, length, width] = LAYER_SIZES;
     let [states, _] = run_layer(Gru, &random_arrays(Gru), false);
     let last = &states[(length - 1) * width..][..width];
     assert_eq!(batch * length * width, states.len());
@@ -171,7 +171,7 @@ fn a_masked_position_keeps_the_state() {
 /// Returns the states at some positions twice: selected from all states, and computed
 /// without the other states.
 fn states_computed_twice<C: Cell>(cell: C, reverse: bool, positions: &[usize]) -> [Vec<f64>; 2] {
-    let [batch, length, width] = SIZES;
+    let [batch, length, width] = LAYER_SIZES;
     let arrays = random_arrays(cell);
     let [states, _] = run_layer(cell, &arrays, reverse);
     let mut found = vec![f64::NAN; batch * width];

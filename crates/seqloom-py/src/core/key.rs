@@ -3,18 +3,18 @@
 use numpy::{PyReadonlyArray1, PyReadwriteArray1, PyReadwriteArray2};
 use pyo3::prelude::*;
 use seqloom_core::Key;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::pool;
 
 /// Returns the two 32-bit outputs of Threefry-2x32-20 for a key and a counter.
-#[native]
+#[python_export]
 pub(crate) fn threefry(key0: u32, key1: u32, count0: u32, count1: u32) -> (u32, u32) {
     Key([key0, key1]).random_words([count0, count1]).into()
 }
 
 /// Fills `out` with random 32-bit words, in the same order as `threefry_2x32` in JAX.
-#[native]
+#[python_export]
 pub(crate) fn random_bits(
     py: Python<'_>,
     key0: u32,
@@ -27,7 +27,7 @@ pub(crate) fn random_bits(
 
 /// Fills `out` (n, 2) with the keys that are derived from one key and each of n
 /// integers.
-#[native]
+#[python_export]
 pub(crate) fn fold_each(
     py: Python<'_>,
     key0: u32,

@@ -9,12 +9,12 @@ use seqloom_encode::augment::{
     AugmentInput, Augmentation, AugmentedBatch, AugmentedRow, Chance, Crop, CropMode, Mask, Mutate,
     QualityNoise, Replacement, ReverseComplement, Shift, ShuffleKmers,
 };
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::{error, pool, pooled};
 
 /// A sequence augmentation with checked arguments.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct Augmenter {
     augmentation: Augmentation,
     bytes: BufferPool<u8>,
@@ -38,7 +38,7 @@ impl Augmenter {
     }
 }
 
-#[native]
+#[python_export]
 impl Augmenter {
     /// Creates an augmentation that reverse-complements a sequence with probability
     /// `p`.

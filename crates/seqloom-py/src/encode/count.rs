@@ -6,12 +6,12 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use seqloom_core::Ragged;
 use seqloom_encode::count;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::pool;
 
 /// Returns the count of each of the 256 bytes.
-#[native]
+#[python_export]
 pub(crate) fn count_letters<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,
@@ -23,7 +23,7 @@ pub(crate) fn count_letters<'py>(
 
 /// Returns the number of residues of each record that are in `letters`, regardless of
 /// case.
-#[native]
+#[python_export]
 pub(crate) fn count_letters_per_record<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,

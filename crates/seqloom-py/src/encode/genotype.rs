@@ -8,14 +8,14 @@ use numpy::{
 use pyo3::prelude::*;
 use seqloom_encode::genotype::Genotype;
 use seqloom_encode::genotype::pack::{GenotypeMatrix, pack_genotypes};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::pool;
 
 /// Packs int8, float32 or float64 genotypes in C or Fortran order into `out`, an array
 /// `(lines, bytes)` of two-bit codes. Each line of `out` is a row of genotypes, or a
 /// column if `transposed`.
-#[native]
+#[python_export]
 #[pyo3(signature = (values, out, *, transposed, count_a1, threads))]
 pub(crate) fn pack_codes(
     py: Python<'_>,

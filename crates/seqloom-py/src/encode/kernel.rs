@@ -10,7 +10,7 @@ use seqloom_encode::{
     AnyKernel, ElementBits, KmerCounts, KmerNumbering, Kmers, LetterCounts, Lookup, OneHot,
     RowKernel, RowLayout, TokenFrame, encode,
 };
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::letters::Letters;
 use crate::{error::raise, pool, pooled::PooledBytes};
@@ -63,13 +63,13 @@ macro_rules! typed_kernel {
 }
 
 /// A kernel that encodes sequences as numbers.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct SequenceKernel {
     letters: Py<Letters>,
     typed: ByWidth,
 }
 
-#[native]
+#[python_export]
 impl SequenceKernel {
     /// Creates a one-hot kernel with a channel for each residue of the alphabet; `rows`
     /// has the channel values of each of the 256 bytes.

@@ -5,18 +5,18 @@ use pyo3::{prelude::*, types::PyBytes};
 use seqloom_core::Ragged;
 use seqloom_encode::one_hot::{self, OneHotLayout};
 use seqloom_encode::{self as encode, Policy};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::{error, pool};
 
 /// A table that classifies each of the 256 bytes as a residue, an ambiguity code or
 /// invalid.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct Letters {
     pub(super) inner: encode::LetterTable,
 }
 
-#[native]
+#[python_export]
 impl Letters {
     /// Creates the table of an alphabet; `codes` allows ambiguity codes.
     #[new]

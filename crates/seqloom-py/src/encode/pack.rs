@@ -3,13 +3,13 @@
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use seqloom_encode::pack;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::pool;
 
 /// Returns the indices of the sequences packed into each row; a row has at most `room`
 /// positions.
-#[native]
+#[python_export]
 pub(crate) fn best_fit<'py>(
     py: Python<'py>,
     lengths: PyReadonlyArray1<'py, i64>,
@@ -21,7 +21,7 @@ pub(crate) fn best_fit<'py>(
 }
 
 /// Fills `out` with the index of each packed position within its sequence.
-#[native]
+#[python_export]
 pub(crate) fn packed_positions(
     py: Python<'_>,
     offsets: PyReadonlyArray1<'_, i64>,

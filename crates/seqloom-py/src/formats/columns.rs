@@ -3,7 +3,7 @@
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use seqloom_core::Ragged;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 use seqloom_sequences::{pairs, profile, rows};
 
 use crate::pool;
@@ -12,7 +12,7 @@ use crate::pool;
 pub(crate) type RowArrays<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
 
 /// Copies the selected rows of bytes in the given order.
-#[native]
+#[python_export]
 pub(crate) fn take_rows<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,
@@ -28,7 +28,7 @@ pub(crate) fn take_rows<'py>(
 
 /// Returns the index of the first row in which the two headers do not belong to one
 /// read pair, or None.
-#[native]
+#[python_export]
 pub(crate) fn first_mismatch<'py>(
     py: Python<'py>,
     first: PyReadonlyArray1<'py, u8>,
@@ -45,7 +45,7 @@ pub(crate) fn first_mismatch<'py>(
 }
 
 /// Returns a hash of the record id in each header.
-#[native]
+#[python_export]
 pub(crate) fn hash_ids<'py>(
     py: Python<'py>,
     headers: PyReadonlyArray1<'py, u8>,
@@ -60,7 +60,7 @@ pub(crate) fn hash_ids<'py>(
 
 /// Returns the mean score of each row of quality characters, from a table of 256
 /// scores.
-#[native]
+#[python_export]
 #[expect(
     clippy::large_types_passed_by_value,
     reason = "PyO3 passes arguments by value"

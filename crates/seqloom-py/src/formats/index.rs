@@ -6,25 +6,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use seqloom_core::Error;
-use seqloom_core::interrupt::CancelToken;
+use pyo3::{prelude::*, types::PyBytes};
+use seqloom_core::{Error, interrupt::CancelToken};
 use seqloom_index::{BuildOptions, Index, IndexState, build_in_memory, build_index_file};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::{columns::RowArrays, reader::BatchArrays};
 use crate::pool;
 
 /// The progress of indexing, which another thread may read or cancel.
-#[native(frozen)]
+#[python_export(frozen)]
 #[derive(Default)]
 pub(crate) struct IndexProgress {
     bytes: Arc<AtomicU64>,
     stop: CancelToken,
 }
 
-#[native]
+#[python_export]
 impl IndexProgress {
     #[new]
     fn new() -> Self {
@@ -45,7 +43,7 @@ impl IndexProgress {
 
 /// Builds the index of a file. Writes the index to the file `side`, or returns the
 /// index as bytes.
-#[native]
+#[python_export]
 pub(crate) fn build_index<'py>(
     py: Python<'py>,
     path: PathBuf,
@@ -66,13 +64,13 @@ pub(crate) fn build_index<'py>(
 }
 
 /// An open index and the indexed sequence file; threads may share this object.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct SequenceIndex {
     pub(crate) index: Arc<Index>,
     state: IndexState,
 }
 
-#[native]
+#[python_export]
 impl SequenceIndex {
     /// Opens an index file.
     #[staticmethod]

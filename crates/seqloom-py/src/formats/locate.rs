@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::pool;
 
 /// Finds a residue by reading the file again; returns its line, counted from 1, and its
 /// byte offset in the line.
-#[native]
+#[python_export]
 pub(crate) fn locate(
     py: Python<'_>,
     path: PathBuf,

@@ -6,7 +6,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray1, PyUntypedArra
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 use seqloom_plink::table::render::{ColumnValues, render};
 use seqloom_plink::table::{COLUMNS, Sheet, TextTable, lines};
 
@@ -14,12 +14,12 @@ use crate::pool;
 
 /// A checked `.fam` or `.bim` table, and the columns read from it. Error messages call
 /// the file `name`.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct PlinkTable {
     table: TextTable<PyBackedBytes>,
 }
 
-#[native]
+#[python_export]
 impl PlinkTable {
     #[new]
     fn new(
@@ -99,13 +99,13 @@ impl PlinkTable {
 }
 
 /// Returns the number of lines of a table file, without trailing blank lines.
-#[native]
+#[python_export]
 pub(crate) fn count_lines_in(py: Python<'_>, path: PathBuf) -> PyResult<usize> {
     pool::run(py, 1, || lines::count_in(&path))
 }
 
 /// Returns the number of lines of a text, without trailing blank lines.
-#[native]
+#[python_export]
 pub(crate) fn count_lines_of(py: Python<'_>, text: PyBackedBytes) -> PyResult<usize> {
     pool::run(py, 1, || Ok(lines::count(&text)))
 }
@@ -142,7 +142,7 @@ impl Cells<'_> {
 
 /// Returns the text lines of the selected rows of a table; `first` is the index of the
 /// first row.
-#[native]
+#[python_export]
 pub(crate) fn render_table<'py>(
     py: Python<'py>,
     suffix: &str,

@@ -3,19 +3,19 @@
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use seqloom_core::Ragged;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 use seqloom_sequences::profile::{Profile, QUALITY_COLUMNS, RESIDUE_COLUMNS};
 
 use crate::pool;
 
 /// Counts residues and qualities by position, in bins that become wider for longer
 /// sequences.
-#[native]
+#[python_export]
 pub(crate) struct SequenceProfile {
     profile: Profile,
 }
 
-#[native]
+#[python_export]
 impl SequenceProfile {
     #[new]
     fn new() -> Self {

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use seqloom_compression::input::BufferedInput;
 use seqloom_core::{BufferPool, Error};
 use seqloom_index::{open_reader, open_reader_at_record};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 use seqloom_sequences::options::{
     Comments, Format, MissingIds, OnError, QualityEncoding, Whitespace,
 };
@@ -43,7 +43,7 @@ type FaultTuple = (
 type ReportTuple = (u64, BTreeMap<String, u64>, Vec<FaultTuple>);
 
 /// Reads a FASTA or FASTQ file; format and compression are detected from the content.
-#[native]
+#[python_export]
 pub(crate) struct SequenceReader {
     /// The reader, or `None` after it is closed.
     reader: Option<Reader>,
@@ -52,7 +52,7 @@ pub(crate) struct SequenceReader {
     buffers: BatchBuffers,
 }
 
-#[native]
+#[python_export]
 impl SequenceReader {
     /// Opens `path`, or reads the binary file object `file`; error messages name `path`
     /// in both cases. With `start`, reads a gzip file from that record, with the index
@@ -243,7 +243,7 @@ impl BatchBuffers {
 
 /// Returns the type of a file that begins with these bytes, and how to convert the
 /// file. Returns None if the file can be read as `purpose` (intervals or table).
-#[native]
+#[python_export]
 pub(crate) fn foreign_content(start: Vec<u8>, purpose: &str) -> Option<String> {
     let purpose = match purpose {
         "intervals" => ReadPurpose::Intervals,

@@ -5,11 +5,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use numpy::PyReadonlyArray1;
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::{prelude::*, types::PyBytes};
 use seqloom_compression::{Compression, ReadError};
 use seqloom_core::{Error, Ragged};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 use seqloom_sequences::options::Format;
 use seqloom_sequences::render::{RecordColumns, check_columns};
 use seqloom_sequences::write::{RecordWriter, WriteTarget, WriterOptions};
@@ -19,7 +18,7 @@ use crate::{error, pool};
 
 /// Writes FASTA or FASTQ, plain or compressed. The file is complete only after
 /// `finish`.
-#[native]
+#[python_export]
 pub(crate) struct SequenceWriter {
     /// The writer, or `None` after the file is finished.
     writer: Option<RecordWriter>,
@@ -28,7 +27,7 @@ pub(crate) struct SequenceWriter {
     failure: PythonFailure,
 }
 
-#[native]
+#[python_export]
 impl SequenceWriter {
     /// Writes to `path`, or to `file`, a binary file object; error messages call the
     /// file `name`.

@@ -10,7 +10,7 @@ use seqloom_fuse::{
     Fold, InputData, Op, OutputTarget, Program, ProgramDescription, ProgramInput, ProgramOutput,
     run_program,
 };
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::arrays::{ReadArray, WrittenArray, start_address};
 use crate::{error, pool};
@@ -20,7 +20,7 @@ use crate::{error, pool};
 /// Values are numbered in this order: inputs, constants, results of steps. A step is an
 /// operation and its arguments. An output is a value, the reduction applied to it (or
 /// `None`), and the axes of the reduction.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct ElementwiseProgram {
     program: Program,
     double: bool,
@@ -35,7 +35,7 @@ enum InputValue<'py> {
     Output(usize, Vec<usize>),
 }
 
-#[native]
+#[python_export]
 impl ElementwiseProgram {
     #[new]
     fn new(

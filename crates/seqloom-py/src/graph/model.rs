@@ -10,12 +10,12 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use seqloom_graph::{Array, Elements, Export, Input, Limits, Model, Values};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::error;
 
 /// An exported model in a folder, a zip, or the bytes of a zip.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct ExportedModel {
     model: Model,
     facts: String,
@@ -35,7 +35,7 @@ impl pyo3_stub_gen::PyStubType for ModelLocation<'_> {
     }
 }
 
-#[native]
+#[python_export]
 impl ExportedModel {
     /// Opens and checks an export; `memory_limit` limits its memory in bytes.
     #[new]

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use seqloom_kernels::activation;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::floats::{Floats, by_dtype};
 use crate::pool;
@@ -12,7 +12,7 @@ use crate::pool;
 macro_rules! unary {
     ($name:ident, $pace:literal, $doc:literal) => {
         #[doc = $doc]
-        #[native]
+        #[python_export]
         pub(crate) fn $name(
             py: Python<'_>,
             x: Floats<'_>,
@@ -33,7 +33,7 @@ macro_rules! unary {
 macro_rules! binary {
     ($name:ident, $other:ident, $pace:literal, $doc:literal) => {
         #[doc = $doc]
-        #[native]
+        #[python_export]
         pub(crate) fn $name(
             py: Python<'_>,
             grad: Floats<'_>,

@@ -4,13 +4,13 @@ use numpy::{PyReadonlyArrayDyn, PyReadwriteArrayDyn};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::Float;
 use seqloom_kernels::adamw::{self as kernel, AdamwStep, AdamwTensor};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::floats::{Floats, Width};
 use crate::pool;
 
 /// Updates parameters and their moments in place, as one step of `torch.optim.AdamW`.
-#[native]
+#[python_export]
 #[expect(clippy::needless_pass_by_value, reason = "PyO3 passes lists by value")]
 pub(crate) fn adamw(
     py: Python<'_>,

@@ -8,7 +8,7 @@ use seqloom_kernels::attention::{
     BroadcastArray, HeadsMut, varlen,
 };
 use seqloom_kernels::{Float, dropout::Dropout};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::booleans::Booleans;
 use super::floats::{Floats, by_dtype};
@@ -19,7 +19,7 @@ use crate::pool;
 /// of exponentials (n, h, l). The mask is broadcast to (n, h, l, s). With `bounds`, n
 /// is 1 and the sequences are concatenated: each sequence is between two successive
 /// bounds. Masks and dropout are not supported with `bounds`.
-#[native]
+#[python_export]
 pub(crate) fn attention(
     py: Python<'_>,
     q: Floats<'_>,
@@ -52,7 +52,7 @@ pub(crate) fn attention(
 
 /// Fills the gradients of the queries, keys and values: three arrays, or one array (n,
 /// 3 h, l, d) with the heads of all three.
-#[native]
+#[python_export]
 pub(crate) fn attention_grad(
     py: Python<'_>,
     grad: Floats<'_>,

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use seqloom_kernels::batch_norm::{self as kernel, Affine, ChannelMoments, Positions};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
@@ -10,7 +10,7 @@ use crate::pool;
 /// Normalises x (n, c, l) by the mean and biased variance of each channel over the
 /// positions with a positive `mask` (n, l). The function also fills the arrays of means
 /// and variances. The output is 0 at masked positions.
-#[native]
+#[python_export]
 pub(crate) fn batch_norm(
     py: Python<'_>,
     x: Floats<'_>,
@@ -42,7 +42,7 @@ pub(crate) fn batch_norm(
 }
 
 /// Fills the gradients of the input, weight and bias of a batch normalisation.
-#[native]
+#[python_export]
 pub(crate) fn batch_norm_grad(
     py: Python<'_>,
     x: Floats<'_>,
@@ -84,7 +84,7 @@ pub(crate) fn batch_norm_grad(
 
 /// Applies batch normalisation with given statistics: fills `out` with
 /// `x * scale + shift` by channel, and with 0 where `mask` (n, l) is not positive.
-#[native]
+#[python_export]
 pub(crate) fn scale_shift(
     py: Python<'_>,
     x: Floats<'_>,

@@ -3,7 +3,7 @@
 use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::conv::{self, Shape};
 use seqloom_kernels::depthwise;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
@@ -11,7 +11,7 @@ use crate::pool;
 /// Fills `out` (n, o, ...) with the convolution of x (n, c, h, w) with `weight` (o, c /
 /// groups, kh, kw), plus `bias` (o). Stride, padding and dilation are pairs (height,
 /// width).
-#[native]
+#[python_export]
 pub(crate) fn conv2d(
     py: Python<'_>,
     x: Floats<'_>,
@@ -37,7 +37,7 @@ pub(crate) fn conv2d(
 }
 
 /// Fills `out` (n, c, h, w) with the gradient of the input of a convolution.
-#[native]
+#[python_export]
 pub(crate) fn conv2d_input_grad(
     py: Python<'_>,
     grad: Floats<'_>,
@@ -62,7 +62,7 @@ pub(crate) fn conv2d_input_grad(
 
 /// Fills `out` (o, c / groups, kh, kw) and `out_bias` (o) with the gradients of the
 /// weight and bias of a convolution.
-#[native]
+#[python_export]
 pub(crate) fn conv2d_weight_grad(
     py: Python<'_>,
     x: Floats<'_>,

@@ -4,7 +4,7 @@ use numpy::{Element, PyReadonlyArrayDyn};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::dense::{self, FeedForward, LinearLayer, Rotation};
 use seqloom_kernels::norm::NormRule;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
@@ -14,7 +14,7 @@ type DenseArrays<'py> = (Floats<'py>, Option<Floats<'py>>);
 
 /// Fills `out` (rows, outputs) with `x @ weight.T + bias`, plus `residual` if given.
 /// Each row of the result depends only on the same row of `x`.
-#[native]
+#[python_export]
 pub(crate) fn linear_by_row(
     py: Python<'_>,
     x: Floats<'_>,
@@ -40,7 +40,7 @@ pub(crate) fn linear_by_row(
 /// Fills `out` (rows, outputs) with `x @ weight.T + bias`, and applies rotary
 /// embeddings to its first heads. The cosines and sines of the angles have shape (rows,
 /// head size / 2).
-#[native]
+#[python_export]
 pub(crate) fn rotary_linear(
     py: Python<'_>,
     x: Floats<'_>,
@@ -76,7 +76,7 @@ pub(crate) fn rotary_linear(
 
 /// Fills `out` (rows, width) with x plus a feed-forward block: layer norm, a linear
 /// layer, gelu and another linear layer.
-#[native]
+#[python_export]
 pub(crate) fn feed_forward(
     py: Python<'_>,
     x: Floats<'_>,

@@ -3,14 +3,14 @@
 use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_core::key::Key;
 use seqloom_kernels::dropout::Dropout;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::floats::{Floats, by_dtype};
 use crate::pool;
 
 /// Fills `out` with x after dropout: a fraction `rate`, chosen by the key, becomes 0,
 /// and the rest is scaled.
-#[native]
+#[python_export]
 pub(crate) fn dropout(
     py: Python<'_>,
     x: Floats<'_>,

@@ -2,14 +2,14 @@
 
 use numpy::{PyArrayMethods, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
 /// Fills row `r` of `out` (rows, d) with the sum of those rows of grad (n, d) whose id
 /// in ids (n,) is `r`.
-#[native]
+#[python_export]
 pub(crate) fn add_rows(
     py: Python<'_>,
     grad: Floats<'_>,

@@ -5,7 +5,7 @@ use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::dense::Rotation;
 use seqloom_kernels::int8::{self, Int8FeedForward, Int8Layer, MAX_INPUTS};
 use seqloom_kernels::norm::NormRule;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::floats::{self, Floats};
 use crate::pool;
@@ -22,7 +22,7 @@ type Int8Arrays<'py> = (
 /// Fills `out` (rows, outputs) with `(x * factor) @ (weight * scale).T + bias`, plus
 /// `residual` if given. The values of each row are rounded to 8 bits, independently of
 /// other rows.
-#[native]
+#[python_export]
 pub(crate) fn linear_int8(
     py: Python<'_>,
     x: Floats<'_>,
@@ -47,7 +47,7 @@ pub(crate) fn linear_int8(
 /// Fills `out` like `linear_int8` without a residual, and applies rotary embeddings to
 /// the first heads. The cosines and sines of the angles have shape (rows, head size /
 /// 2).
-#[native]
+#[python_export]
 pub(crate) fn rotary_linear_int8(
     py: Python<'_>,
     x: Floats<'_>,
@@ -84,7 +84,7 @@ pub(crate) fn rotary_linear_int8(
 
 /// Fills `out` (rows, width) with x plus a feed-forward block: layer norm, a linear
 /// layer, gelu and another linear layer.
-#[native]
+#[python_export]
 pub(crate) fn feed_forward_int8(
     py: Python<'_>,
     x: Floats<'_>,

@@ -3,14 +3,14 @@
 use numpy::{PyArrayMethods, PyReadonlyArray3, PyReadwriteArray3};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::max_pool1d::{self as kernel, PoolWindow};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
 /// Fills the maximum of every window of x (n, c, l), and the position of each maximum
 /// in its row.
-#[native]
+#[python_export]
 pub(crate) fn max_pool1d(
     py: Python<'_>,
     x: Floats<'_>,
@@ -55,7 +55,7 @@ fn out_length(window: &PoolWindow) -> PyResult<usize> {
 }
 
 /// Fills `out` (n, c, l) with the gradient of the input of max pooling.
-#[native]
+#[python_export]
 pub(crate) fn max_pool1d_grad(
     py: Python<'_>,
     grad: Floats<'_>,

@@ -2,7 +2,7 @@
 
 use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::norm::{NormBackwardInputs, NormRule};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
@@ -10,7 +10,7 @@ use crate::pool;
 /// Computes the normalised rows of x (n, k), and for each row of x the mean and the
 /// inverse of the standard deviation (n,). Without a bias, the function computes RMS
 /// norm, which does not subtract the mean.
-#[native]
+#[python_export]
 pub(crate) fn normalise_rows(
     py: Python<'_>,
     x: Floats<'_>,
@@ -38,7 +38,7 @@ pub(crate) fn normalise_rows(
 
 /// Fills the gradients of the input, weight and bias of layer norm, or those of RMS
 /// norm if no means are given.
-#[native]
+#[python_export]
 pub(crate) fn normalise_rows_grad(
     py: Python<'_>,
     grad: Floats<'_>,

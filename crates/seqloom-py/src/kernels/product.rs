@@ -4,14 +4,14 @@ use numpy::Element;
 use pyo3::prelude::*;
 use seqloom_kernels::Float;
 use seqloom_kernels::product::{self as kernel, Matrix};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::floats::{Floats, by_dtype};
 use crate::pool;
 
 /// Fills `out` (b, m, n) with the products of left (b, m, k) and right (b, k, n). Each
 /// input may be transposed in memory: (b, k, m) and (b, n, k).
-#[native]
+#[python_export]
 pub(crate) fn products(
     py: Python<'_>,
     left: (Floats<'_>, bool),
@@ -42,7 +42,7 @@ pub(crate) fn products(
 /// Fills `out` (m, n) with `left @ right + bias`, for arrays of shape (m, k), (k, n)
 /// and (n). Returns False and does nothing if one of the matrices is contiguous in
 /// neither direction.
-#[native]
+#[python_export]
 pub(crate) fn product(
     py: Python<'_>,
     factors: (Floats<'_>, Floats<'_>),

@@ -4,7 +4,7 @@ use numpy::PyReadwriteArray1;
 use pyo3::prelude::*;
 use seqloom_core::Key;
 use seqloom_kernels::random::{self, Truncation};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::booleans::Booleans;
 use super::floats::{Floats, by_dtype};
@@ -12,7 +12,7 @@ use crate::pool;
 
 /// Fills `out` with random 32-bit words; each depends only on the key and on its
 /// position.
-#[native]
+#[python_export]
 pub(crate) fn position_bits(
     py: Python<'_>,
     key0: u32,
@@ -28,7 +28,7 @@ pub(crate) fn position_bits(
 }
 
 /// Fills `out` with uniform random numbers from 0 (included) to 1 (excluded).
-#[native]
+#[python_export]
 pub(crate) fn uniform(
     py: Python<'_>,
     key0: u32,
@@ -46,7 +46,7 @@ pub(crate) fn uniform(
 
 /// Fills `out` with normally distributed random numbers from `least` to `most`. The
 /// error function of these numbers is uniformly distributed from `low` to `high`.
-#[native]
+#[python_export]
 pub(crate) fn truncated_normal(
     py: Python<'_>,
     key0: u32,
@@ -69,7 +69,7 @@ pub(crate) fn truncated_normal(
 }
 
 /// Fills `out` with random booleans; each is true with the given probability.
-#[native]
+#[python_export]
 pub(crate) fn bernoulli(
     py: Python<'_>,
     key0: u32,
@@ -87,7 +87,7 @@ pub(crate) fn bernoulli(
 }
 
 /// Fills `out` with random integers from `low` (included) to `high` (excluded).
-#[native]
+#[python_export]
 pub(crate) fn randint(
     py: Python<'_>,
     key0: u32,
@@ -105,7 +105,7 @@ pub(crate) fn randint(
 }
 
 /// Fills `out` with a random permutation of 0 to n - 1.
-#[native]
+#[python_export]
 pub(crate) fn shuffled(
     py: Python<'_>,
     key0: u32,

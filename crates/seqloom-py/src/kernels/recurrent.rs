@@ -7,7 +7,7 @@ use seqloom_kernels::recurrent::{
     self as kernel, RecurrentGrads, RecurrentInputs, RecurrentLayer, RecurrentOutputs,
     RecurrentResults, backward, forward,
 };
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::booleans::Booleans;
 use super::floats::{self, Floats, by_dtype};
@@ -19,7 +19,7 @@ use crate::pool;
 /// whose weights have 4 w rows instead of 3 w. For an LSTM, the stored values (n, l, 5
 /// w) end with the cell states. Positions that the mask (n, l) hides do not change the
 /// state.
-#[native]
+#[python_export]
 pub(crate) fn recurrent(
     py: Python<'_>,
     x: Floats<'_>,
@@ -63,7 +63,7 @@ pub(crate) fn recurrent(
 /// the recurrent part. The function also fills the gradients of the initial states and
 /// cells (n, w). On entry, the arrays of the initial states and cells must contain the
 /// gradients of the final states and cells.
-#[native]
+#[python_export]
 pub(crate) fn recurrent_grad(
     py: Python<'_>,
     grad: Floats<'_>,

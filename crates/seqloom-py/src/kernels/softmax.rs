@@ -3,7 +3,7 @@
 use numpy::{PyArrayMethods, PyReadonlyArray1};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::cross_entropy::Logits;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
@@ -11,7 +11,7 @@ use crate::pool;
 macro_rules! by_row {
     ($name:ident, $doc:literal) => {
         #[doc = $doc]
-        #[native]
+        #[python_export]
         pub(crate) fn $name(
             py: Python<'_>,
             x: Floats<'_>,
@@ -42,7 +42,7 @@ by_row!(
 macro_rules! by_row_pair {
     ($name:ident, $doc:literal) => {
         #[doc = $doc]
-        #[native]
+        #[python_export]
         pub(crate) fn $name(
             py: Python<'_>,
             grad: Floats<'_>,
@@ -73,7 +73,7 @@ by_row_pair!(
 
 /// Fills `out` (n,) with the logarithm of the sum of exponentials of each row of x (n,
 /// k).
-#[native]
+#[python_export]
 pub(crate) fn logsumexp(
     py: Python<'_>,
     x: Floats<'_>,
@@ -91,7 +91,7 @@ pub(crate) fn logsumexp(
 
 /// Fills the loss of each row, multiplied by the weight of its class, and the gradients
 /// of the logits.
-#[native]
+#[python_export]
 pub(crate) fn cross_entropy(
     py: Python<'_>,
     logits: Floats<'_>,

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::{prelude::*, types::PyBytes};
 use seqloom_load::checksum;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::pool;
 
 /// Returns an eight-byte hash of each MiB of an array of bytes.
-#[native]
+#[python_export]
 pub(crate) fn hash_pieces<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,
@@ -22,7 +22,7 @@ pub(crate) fn hash_pieces<'py>(
 }
 
 /// Fills an array with bytes of a file, and returns an eight-byte hash of each MiB.
-#[native]
+#[python_export]
 pub(crate) fn read_pieces<'py>(
     py: Python<'py>,
     path: PathBuf,

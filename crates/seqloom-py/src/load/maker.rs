@@ -8,7 +8,7 @@ use seqloom_core::workers::{Job, Workers};
 use seqloom_core::{Error, Result};
 use seqloom_encode::LetterCounts;
 use seqloom_load::gather::RaggedRows;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::store::{RecordStore, StoreColumns, decode_header};
 use crate::encode::kernel::SequenceKernel;
@@ -37,12 +37,12 @@ struct BatchJob {
 type BatchTuple = (Py<PyArray1<u8>>, Option<[i64; 7]>, Option<Names>);
 
 /// Record ids that are converted to strings when they are requested.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct Names {
     names: RaggedRows,
 }
 
-#[native]
+#[python_export]
 impl Names {
     /// Returns all ids as strings.
     fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyString>>> {
@@ -112,13 +112,13 @@ impl BatchJob {
 /// Makes batches of records that are stored as columns.
 ///
 /// The threads end when the `BatchMaker` is dropped, and never wait for the GIL.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct BatchMaker {
     memory: Py<BatchMemory>,
     workers: Workers<BatchJob>,
 }
 
-#[native]
+#[python_export]
 impl BatchMaker {
     /// Creates a maker of batches whose memory belongs to `memory`.
     #[new]

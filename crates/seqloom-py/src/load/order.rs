@@ -4,12 +4,12 @@ use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use seqloom_core::Key;
 use seqloom_load::Permutation;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::pool;
 
 /// Fills `out` with the permutation of `range(n)` for the key.
-#[native]
+#[python_export]
 pub(crate) fn permutation(
     py: Python<'_>,
     n: u64,
@@ -22,14 +22,14 @@ pub(crate) fn permutation(
 }
 
 /// Returns the number at one index of the permutation of `range(n)` for the key.
-#[native]
+#[python_export]
 pub(crate) fn permuted(py: Python<'_>, n: u64, key0: u32, key1: u32, index: u64) -> PyResult<u64> {
     pool::run(py, 1, || Permutation::new(n, Key([key0, key1])).get(index))
 }
 
 /// Fills `out` with the numbers at the given indices of the permutation of `range(n)`
 /// for the key.
-#[native]
+#[python_export]
 pub(crate) fn permuted_at(
     py: Python<'_>,
     n: u64,

@@ -9,7 +9,7 @@ use seqloom_load::packed::{
     BatchStream, Cause, Origin, PackedBatch, PackingFailure, PackingRule, PrefetchedStream,
     RecordFiles, ResumePoint, SequenceFile, WindowCutter,
 };
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 use seqloom_sequences::ReaderOptions;
 use seqloom_sequences::options::{Comments, MissingIds, QualityEncoding, Whitespace};
 
@@ -54,7 +54,7 @@ type RefusalTuple<'py> = (
 );
 
 /// Reads files, and packs the tokens of their records.
-#[native]
+#[python_export]
 pub(crate) struct PackedStream {
     running: Option<StreamMode>,
     buffer_pool: BufferPool<u32>,
@@ -70,7 +70,7 @@ enum StreamMode {
     Ahead(PrefetchedStream<Tokeniser>),
 }
 
-#[native]
+#[python_export]
 impl PackedStream {
     /// Starts reading at a resume point. Tokens are computed by `kernel`, or by
     /// `function`. The function converts concatenated residues and their offsets to

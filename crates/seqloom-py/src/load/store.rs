@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyString};
 use seqloom_core::{Ragged, Result};
 use seqloom_load::gather::{self, RaggedRows, first_word};
 use seqloom_load::strand;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use crate::{error::raise, formats::columns::RowArrays, pool, pooled::SharedArray};
 
@@ -23,13 +23,13 @@ type RecordTuple<'py> = (
 );
 
 /// Sequence records stored as columns whose memory addresses do not change.
-#[native(frozen, sequence)]
+#[python_export(frozen, sequence)]
 pub(crate) struct RecordStore {
     pub(super) columns: Arc<StoreColumns>,
 }
 
 /// Returns the first word of each header.
-#[native]
+#[python_export]
 pub(crate) fn first_words<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,
@@ -41,7 +41,7 @@ pub(crate) fn first_words<'py>(
 }
 
 /// Returns the first word of each header as a list of strings.
-#[native]
+#[python_export]
 pub(crate) fn header_ids<'py>(
     py: Python<'py>,
     data: PyReadonlyArray1<'py, u8>,
@@ -55,7 +55,7 @@ pub(crate) fn header_ids<'py>(
 
 /// Reverse-complements marked rows in place; `other` contains the complement of each
 /// byte.
-#[native]
+#[python_export]
 pub(crate) fn turn_rows<'py>(
     py: Python<'py>,
     mut data: PyReadwriteArray1<'py, u8>,
@@ -71,13 +71,13 @@ pub(crate) fn turn_rows<'py>(
 }
 
 /// A column of bytes that grows batch by batch.
-#[native]
+#[python_export]
 #[derive(Default)]
 pub(crate) struct ColumnBuilder {
     rows: RaggedRows,
 }
 
-#[native]
+#[python_export]
 impl ColumnBuilder {
     #[new]
     fn new() -> Self {
@@ -118,7 +118,7 @@ struct StoreColumn {
     offsets: SharedArray<i64>,
 }
 
-#[native]
+#[python_export]
 impl RecordStore {
     /// Creates a store. `names` are the headers, or the first words of the headers.
     #[new]

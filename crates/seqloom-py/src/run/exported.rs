@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::{prelude::*, types::PyString};
 use seqloom_core::{Error, Result};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 use seqloom_run::{PredictOptions, PredictionObserver, Predictor, Scores};
 
 use crate::{formats::source::PythonFailure, load::store::decode_header, pool};
@@ -20,12 +20,12 @@ type ScoresTuple<'py> = (
 );
 
 /// An opened and checked exported model; several threads may use it.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct ExportedPredictor {
     predictor: Predictor,
 }
 
-#[native]
+#[python_export]
 impl ExportedPredictor {
     /// Opens a folder or a zip.
     #[new]

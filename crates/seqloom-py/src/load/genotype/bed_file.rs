@@ -12,13 +12,13 @@ use seqloom_encode::genotype::Genotype;
 use seqloom_load::genotype::read::decode_memory;
 use seqloom_load::genotype::source::MemorySource;
 use seqloom_load::genotype::{GenotypeRequest, MatrixOrder, Picks, read};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 use seqloom_plink::{Bed, Major, padding};
 
 use crate::{error, pool};
 
 /// An open `.bed` file.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct BedFile {
     pub(crate) bed: Bed,
 }
@@ -29,7 +29,7 @@ type BedShape = (usize, usize);
 /// The selected individuals or variants; None means all.
 type AxisPositions<'py> = Option<PyReadonlyArray1<'py, i64>>;
 
-#[native]
+#[python_export]
 impl BedFile {
     /// Opens a file, and checks its header immediately or before the first read.
     #[new]
@@ -171,7 +171,7 @@ fn negative_position() -> Error {
 
 /// Decodes rows of two-bit codes in memory, an array `(rows, bytes)`, into `out` in C
 /// order: `(rows, positions)` if `along`, else `(positions, rows)`.
-#[native]
+#[python_export]
 #[pyo3(signature = (lines, positions, out, *, along, count_a1, threads))]
 pub(crate) fn decode_lines(
     py: Python<'_>,

@@ -14,7 +14,7 @@ use seqloom_load::genotype::content::hash_file;
 use seqloom_load::genotype::progress::Progress;
 use seqloom_load::genotype::relayout::Relayout;
 use seqloom_load::genotype::sink::{BedSink, MemorySink};
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 use seqloom_plink::{Bed, Major};
 
 use super::bed_file::{BedFile, issue_warning};
@@ -27,13 +27,13 @@ type LineNumbers<'py> = PyReadonlyArray1<'py, i64>;
 const PARALLEL_SIZE: usize = 1 << 15;
 
 /// The progress of a pass over a `.bed`, which another thread may read or cancel.
-#[native(frozen)]
+#[python_export(frozen)]
 #[derive(Default)]
 pub(crate) struct GenotypeWatch {
     progress: Progress,
 }
 
-#[native]
+#[python_export]
 impl GenotypeWatch {
     #[new]
     fn new() -> Self {
@@ -53,7 +53,7 @@ impl GenotypeWatch {
 }
 
 /// Returns 32 hexadecimal digits that identify the content of a `.bed`.
-#[native]
+#[python_export]
 pub(crate) fn hash_bed(
     py: Python<'_>,
     bed: &BedFile,
@@ -65,7 +65,7 @@ pub(crate) fn hash_bed(
 }
 
 /// A `.bed` that will be copied with one row per individual or per variant.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct GenotypeLayer {
     bed: Py<BedFile>,
     shape: (usize, usize),
@@ -73,7 +73,7 @@ pub(crate) struct GenotypeLayer {
     variants: Option<Vec<usize>>,
 }
 
-#[native]
+#[python_export]
 impl GenotypeLayer {
     /// Prepares a copy with one row for each individual if `by_sample`, else for each
     /// variant. If `variants` is None, all variants are copied.
@@ -154,12 +154,12 @@ impl GenotypeLayer {
 }
 
 /// Rows of two-bit codes by index, in memory or in an open file.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct GenotypeCodes {
     codes: Codes,
 }
 
-#[native]
+#[python_export]
 impl GenotypeCodes {
     /// Opens a file with one row per individual or variant. If `sums` is passed, each
     /// row is compared with its checksum.

@@ -7,19 +7,19 @@ use pyo3::prelude::*;
 use seqloom_core::Error;
 use seqloom_encode::genotype::hardy;
 use seqloom_load::genotype::stats::Survey;
-use seqloom_macros::native;
+use seqloom_macros::python_export;
 
 use super::bed_file::{BedFile, issue_warning};
 use crate::{error, pool};
 
 /// A pass over a `.bed` that counts genotypes, in several steps.
-#[native(frozen)]
+#[python_export(frozen)]
 pub(crate) struct GenotypeSurvey {
     bed: Py<BedFile>,
     survey: Mutex<Survey>,
 }
 
-#[native]
+#[python_export]
 impl GenotypeSurvey {
     /// Prepares a pass over a file of this shape. `group` is the group index of each
     /// individual; an index beyond the last group means that the individual is in no
@@ -69,7 +69,7 @@ impl GenotypeSurvey {
 
 /// Fills `out` with the p-values of the exact test of Hardy-Weinberg equilibrium, for
 /// rows of counts: homozygous A1, heterozygous, homozygous A2.
-#[native]
+#[python_export]
 pub(crate) fn hardy_p(
     py: Python<'_>,
     genotypes: PyReadonlyArray2<'_, u32>,
