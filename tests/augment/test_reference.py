@@ -81,7 +81,7 @@ def changed(slow, sequence, key):
 @PARAMETRIZE_AUGMENTATIONS
 @settings(max_examples=12, deadline=None)
 @given(sequence=sequences(), key=keys)
-def test_augmenting_a_sequence_agrees_with_a_reference(ours, slow, options, sequence, key):
+def test_augmented_sequences_agree_with_reference_code(ours, slow, options, sequence, key):
     expected = changed(lambda pairs, words: slow(pairs, words, **options), sequence, key)
     assert ours(**options)(sequence[0], key, quality=sequence[1]) == expected
 

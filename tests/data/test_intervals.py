@@ -634,7 +634,9 @@ def test_a_contradictory_length_column_does_not_change_positions(genome):
         ("chr1\t5\t5\t0.5\n", "count from 1"),
     ],
 )
-def test_the_error_for_impossible_positions_suggests_one_based(genome, bed, text, message):
+def test_errors_for_impossible_positions_suggest_one_based_input(
+    genome, bed, text, message
+):
     with pytest.raises(FormatError, match=message):
         IntervalDataset(genome, bed(text))
 

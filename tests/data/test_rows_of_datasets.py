@@ -78,7 +78,7 @@ def test_replace_on_a_subset_keeps_the_settings_of_the_subset():
     assert (copy.encoder, copy.seed, copy.ids) == (part.encoder, 3, ["y", "z"])
 
 
-def test_the_plain_method_removes_an_augmentation_that_was_set_later():
+def test_the_plain_method_of_a_dataset_removes_its_augmentation():
     data = sl.data.SequenceDataset({"x": "AAC"})
     data.augment = sl.augment.ReverseComplement(p=1.0)
     assert (data[0]["sequence"], data.plain()[0]["sequence"]) == (b"GTT", b"AAC")

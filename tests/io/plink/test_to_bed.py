@@ -39,7 +39,7 @@ def names(folder):
     order=st.sampled_from("CF"),
     count_a1=st.booleans(),
 )
-def test_to_bed_writes_the_files_of_bed_reader(tmp_path, specimen, kind, order, count_a1):
+def test_to_bed_writes_files_like_bed_reader(tmp_path, specimen, kind, order, count_a1):
     values = specimen.values.astype(kind, order)
     if kind != "int8":
         values[values == -127] = np.nan
