@@ -62,7 +62,7 @@ def test_stream_batches_equal_batches_of_the_dataset(files):
 
 @settings(max_examples=25, deadline=None)
 @given(count=st.integers(1, 9), window=st.integers(0, 400), epoch=st.integers(0, 3))
-def test_each_stream_record_is_in_one_shard_of_any_number(files, count, window, epoch):
+def test_each_record_of_a_stream_is_in_exactly_one_shard(files, count, window, epoch):
     stream = SequenceStream(files, shuffle_window=window, seed=5)
     parts = [stream.shard(i, count) for i in range(count)]
     stream.set_epoch(epoch)
