@@ -87,7 +87,7 @@ impl<'a> RaggedView<'a> {
     /// Copies the given rows in the given order, on the threads of the current pool if
     /// there is one.
     pub fn gather(&self, rows: &[i64]) -> Result<RaggedRows> {
-        let offsets = self.offsets_of(rows)?;
+        let offsets = self.row_offsets(rows)?;
         let total = offsets.last().copied().unwrap_or_default();
         let mut data = Vec::new();
         let total = usize::try_from(total).unwrap_or(usize::MAX);
@@ -128,7 +128,7 @@ impl<'a> RaggedView<'a> {
     }
 
     /// Returns the offsets of the selected rows after concatenation.
-    fn offsets_of(&self, rows: &[i64]) -> Result<Vec<i64>> {
+    fn row_offsets(&self, rows: &[i64]) -> Result<Vec<i64>> {
         let mut offsets = Vec::with_capacity(rows.len() + 1);
         let mut end = 0;
         offsets.push(end);
@@ -142,7 +142,7 @@ impl<'a> RaggedView<'a> {
     /// Fills `out` with rows; each of two threads copies one half.
     fn copy_in_threads(&self, rows: &[i64], out: &mut [u8]) -> Result<()> {
         if out.len() < MIN_PARALLEL_BYTES || rows.len() < 2 {
-            return self.copy(rows, out);
+            return self.copy_rows(rows, out);
         }
         let (left, right) = rows.split_at(rows.len() / 2);
         let mut middle = 0;
@@ -157,7 +157,7 @@ impl<'a> RaggedView<'a> {
         one.and(other)
     }
 
-    fn copy(&self, rows: &[i64], mut out: &mut [u8]) -> Result<()> {
+    fn copy_rows(&self, rows: &[i64], mut out: &mut [u8]) -> Result<()> {
         for &row in rows {
             let letters = self.get(row)?;
             let (slot, rest) = out.split_at_mut(letters.len());

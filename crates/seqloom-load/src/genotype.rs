@@ -25,14 +25,14 @@ pub mod source;
 pub mod stats;
 pub mod transpose;
 
-mod across;
-mod along;
+mod by_row;
+mod chunks;
 mod gather;
-mod picks;
-mod shares;
+mod indices;
+mod transposed;
 
-pub use picks::{LineRequest, Picks};
-pub use read::{GenotypeRequest, MatrixOrder, read};
+pub use indices::{Indices, LineRequest};
+pub use read::{GenotypeRequest, MatrixOrder, read_genotypes};
 
 #[cfg(test)]
 mod read_tests;

@@ -10,7 +10,7 @@ use seqloom_core::{Error, Key, Result};
 
 /// Number of rounds of the Feistel network. The number is even, so both halves have their
 /// initial bit widths at the end.
-const ROUNDS: usize = 12;
+const FEISTEL_ROUNDS: usize = 12;
 
 /// A pseudo-random permutation of `0..n`, chosen by a key.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct Permutation {
     n: u64,
     high_bits: u32,
     low_bits: u32,
-    round_keys: [u64; ROUNDS],
+    round_keys: [u64; FEISTEL_ROUNDS],
 }
 
 impl Permutation {
@@ -34,26 +34,26 @@ impl Permutation {
     }
 
     /// Returns the number at `index`, or `None` if the index is out of range.
-    pub fn at(&self, index: u64) -> Option<u64> {
+    pub fn find(&self, index: u64) -> Option<u64> {
         if index >= self.n {
             return None;
         }
-        let mut number = self.shuffle(index);
+        let mut number = self.feistel(index);
         while number >= self.n {
-            number = self.shuffle(number);
+            number = self.feistel(number);
         }
         Some(number)
     }
 
     /// Returns the number at `index`. An index out of range returns an error.
     pub fn get(&self, index: u64) -> Result<u64> {
-        self.at(index).ok_or_else(|| Error::OutOfRange {
+        self.find(index).ok_or_else(|| Error::OutOfRange {
             message: format!("index {index} is out of range for {} records", self.n),
         })
     }
 
     /// Fills `out`, which must have length `n`, with the whole permutation.
-    pub fn fill(&self, out: &mut [i64]) -> Result<()> {
+    pub fn write_all(&self, out: &mut [i64]) -> Result<()> {
         if u64::try_from(out.len()) != Ok(self.n) {
             return Err(Error::argument(format!(
                 "out must have {} numbers, got {}",
@@ -69,7 +69,7 @@ impl Permutation {
 
     /// Fills `out` with the numbers at the given indices. The lengths of `indices` and
     /// `out` must be equal.
-    pub fn pick(&self, indices: &[i64], out: &mut [i64]) -> Result<()> {
+    pub fn write_at(&self, indices: &[i64], out: &mut [i64]) -> Result<()> {
         if indices.len() != out.len() {
             return Err(Error::argument(format!(
                 "out must have {} numbers, got {}",
@@ -85,11 +85,14 @@ impl Permutation {
     }
 
     /// Applies the rounds of the Feistel network to a number once.
-    fn shuffle(&self, number: u64) -> u64 {
+    fn feistel(&self, number: u64) -> u64 {
         let (mut high_bits, mut low_bits) = (self.high_bits, self.low_bits);
-        let (mut high, mut low) = (number >> low_bits, number & mask(low_bits));
+        let (mut high, mut low) = (number >> low_bits, number & bit_mask(low_bits));
         for key in self.round_keys {
-            (high, low) = (low, high ^ (mix(low.wrapping_add(key)) & mask(high_bits)));
+            (high, low) = (
+                low,
+                high ^ (mix_bits(low.wrapping_add(key)) & bit_mask(high_bits)),
+            );
             (high_bits, low_bits) = (low_bits, high_bits);
         }
         (high << low_bits) | low
@@ -97,21 +100,21 @@ impl Permutation {
 }
 
 /// Derives a 64-bit number for each round from the key.
-fn round_keys(key: Key) -> [u64; ROUNDS] {
+fn round_keys(key: Key) -> [u64; FEISTEL_ROUNDS] {
     let mut count = 0;
-    [(); ROUNDS].map(|()| {
+    [(); FEISTEL_ROUNDS].map(|()| {
         let [high, low] = key.random_words([count, 0]);
         count += 1;
         (u64::from(high) << 32) | u64::from(low)
     })
 }
 
-const fn mask(bits: u32) -> u64 {
+const fn bit_mask(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
 /// The finaliser of the `SplitMix64` generator: every input bit affects every output bit.
-const fn mix(mut x: u64) -> u64 {
+const fn mix_bits(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
@@ -122,9 +125,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn all(n: u64, key: [u32; 2]) -> Vec<u64> {
+    fn permute_range(n: u64, key: [u32; 2]) -> Vec<u64> {
         let order = Permutation::new(n, Key(key));
-        (0..n).filter_map(|index| order.at(index)).collect()
+        (0..n).filter_map(|index| order.find(index)).collect()
     }
 
     fn is_permutation(mut numbers: Vec<u64>, n: u64) -> bool {
@@ -133,28 +136,28 @@ mod tests {
     }
 
     #[test]
-    fn every_small_size_is_a_permutation() {
+    fn every_small_size_gives_a_permutation() {
         for n in 0..600 {
-            assert!(is_permutation(all(n, [1, 2]), n), "{n}");
+            assert!(is_permutation(permute_range(n, [1, 2]), n), "{n}");
         }
     }
 
     #[test]
     fn an_index_past_the_end_returns_none() {
-        assert_eq!(Permutation::new(5, Key([0, 0])).at(5), None);
-        assert_eq!(Permutation::new(0, Key([0, 0])).at(0), None);
+        assert_eq!(Permutation::new(5, Key([0, 0])).find(5), None);
+        assert_eq!(Permutation::new(0, Key([0, 0])).find(0), None);
     }
 
     #[test]
     fn picked_numbers_equal_those_of_the_whole_permutation() {
         let order = Permutation::new(50, Key([7, 8]));
         let (mut whole, mut part) = ([0; 50], [0; 3]);
-        order.fill(&mut whole).unwrap();
-        order.pick(&[49, 0, 7], &mut part).unwrap();
+        order.write_all(&mut whole).unwrap();
+        order.write_at(&[49, 0, 7], &mut part).unwrap();
         assert_eq!(part, [whole[49], whole[0], whole[7]]);
-        assert!(order.pick(&[50, 0, 7], &mut part).is_err());
-        assert!(order.pick(&[-1, 0, 7], &mut part).is_err());
-        assert!(order.pick(&[1], &mut part).is_err());
+        assert!(order.write_at(&[50, 0, 7], &mut part).is_err());
+        assert!(order.write_at(&[-1, 0, 7], &mut part).is_err());
+        assert!(order.write_at(&[1], &mut part).is_err());
     }
 
     #[test]
@@ -163,7 +166,7 @@ mod tests {
             let order = Permutation::new(n, Key([3, 4]));
             assert!(
                 [0, 1, n / 2, n - 1]
-                    .map(|i| order.at(i))
+                    .map(|i| order.find(i))
                     .iter()
                     .all(|x| x.is_some_and(|x| x < n))
             );
@@ -171,10 +174,10 @@ mod tests {
     }
 
     #[test]
-    fn each_number_is_equally_often_first() {
+    fn each_number_is_equally_often_the_first_of_a_permutation() {
         let mut seen = [0_i32; 10];
         for key in 0..10_000 {
-            let first = Permutation::new(10, Key([key, 0])).at(0).unwrap();
+            let first = Permutation::new(10, Key([key, 0])).find(0).unwrap();
             seen[usize::try_from(first).unwrap()] += 1;
         }
         // The limit is six standard deviations of a count with mean 1,000.
@@ -188,7 +191,7 @@ mod tests {
     fn all_permutations_of_four_are_equally_frequent() {
         let mut seen = std::collections::HashMap::new();
         for key in 0..24_000 {
-            *seen.entry(all(4, [key, 5])).or_insert(0_i32) += 1;
+            *seen.entry(permute_range(4, [key, 5])).or_insert(0_i32) += 1;
         }
         assert_eq!(seen.len(), 24);
         assert!(
@@ -199,13 +202,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_size_and_key_is_a_permutation(n in 0_u64..5_000, a: u32, b: u32) {
-            prop_assert!(is_permutation(all(n, [a, b]), n));
+        fn every_size_and_key_gives_a_permutation(n in 0_u64..5_000, a: u32, b: u32) {
+            prop_assert!(is_permutation(permute_range(n, [a, b]), n));
         }
 
         #[test]
         fn different_keys_give_different_permutations(a: u32, b: u32) {
-            prop_assert_ne!(all(200, [a, b]), all(200, [a, b ^ 1]));
+            prop_assert_ne!(permute_range(200, [a, b]), permute_range(200, [a, b ^ 1]));
         }
     }
 }

@@ -17,7 +17,6 @@
 //! order.
 
 mod batch;
-mod cut;
 mod files;
 mod group;
 mod pool;
@@ -26,16 +25,17 @@ mod resume;
 mod row;
 mod stream;
 mod tokens;
+mod windows;
 
 pub use batch::PackedBatch;
-pub use cut::WindowCutter;
 pub use files::{RecordFiles, SequenceFile};
 pub use pool::WindowPool;
 pub use prefetch::PrefetchedStream;
 pub use resume::ResumePoint;
 pub use row::{Origin, TokenRow};
 pub use stream::{BatchStream, Cause, PackingFailure, PackingRule};
-pub use tokens::{Tokenise, WindowTokens, fill_rows};
+pub use tokens::{Tokenise, WindowTokens, tokenise_rows};
+pub use windows::WindowCutter;
 
 #[cfg(test)]
 mod tests;

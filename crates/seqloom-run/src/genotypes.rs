@@ -9,7 +9,7 @@ use std::path::Path;
 
 use seqloom_core::{Error, Result, error::Fault, pool};
 use seqloom_graph::{Dtype, Values};
-use seqloom_load::genotype::{GenotypeRequest, MatrixOrder, Picks, read};
+use seqloom_load::genotype::{GenotypeRequest, Indices, MatrixOrder, read_genotypes};
 
 use self::{matching::VariantMatch, set::PlinkFiles};
 use crate::array::{InputArray, resize};
@@ -21,7 +21,7 @@ pub(crate) use learned::GenotypeEncoder;
 pub(crate) struct GenotypeFeed {
     set: PlinkFiles,
     tables: VariantTables,
-    positions: Picks,
+    positions: Indices,
     names: Vec<String>,
     batch_size: usize,
     threads: usize,
@@ -66,7 +66,7 @@ impl GenotypeFeed {
             names: set.names()?,
             most: (samples / batch_size).max(1) * batch_size,
             tables: learned.tables(&found.is_flipped)?,
-            positions: Picks::at(found.positions),
+            positions: Indices::from_list(found.positions),
             set,
             batch_size,
             threads,
@@ -87,13 +87,13 @@ impl GenotypeFeed {
         let request = GenotypeRequest {
             bed: &self.set.bed,
             layout: self.set.layout,
-            individuals: Picks::Range(samples.clone()),
+            individuals: Indices::Range(samples.clone()),
             variants: self.positions.clone(),
             table: IDENTITY_CODES,
             order: MatrixOrder::Individuals,
             check: true,
         };
-        let work = || read(request, &mut codes);
+        let work = || read_genotypes(request, &mut codes);
         pool::run_on_threads(self.threads, work).map_err(Error::full)??;
         let mut names = ByteRows::default();
         for name in self.names.get(samples.clone()).unwrap_or_default() {

@@ -7,12 +7,12 @@ use seqloom_encode::genotype::each::{self, CodeTables, SelectByCode};
 use seqloom_encode::genotype::{Genotype, row};
 use seqloom_plink::{Bed, BedLayout};
 
-use super::shares::{self, Bytes};
+use super::chunks::{self, Buffer};
 use super::sink::section_checksum;
 
 /// Number of rows that are read together and decoded in one pass over the lookup
 /// tables.
-const READ_LINES: usize = 8;
+const LINES_PER_READ: usize = 8;
 
 /// Maximum number of rows, and of bytes, that are counted together.
 const COUNT_LIMITS: (usize, usize) = (255, 4 << 20);
@@ -25,7 +25,7 @@ type CodeCounts = [u32; COUNTED_CODES];
 
 /// Rows of two-bit codes that are selected by index.
 #[derive(Debug)]
-pub struct Codes {
+pub struct CodeRows {
     layout: BedLayout,
     storage: LineStorage,
 }
@@ -38,7 +38,7 @@ enum LineStorage {
     File(Bed, Option<Vec<u64>>),
 }
 
-impl Codes {
+impl CodeRows {
     /// Uses the codes of concatenated rows in memory.
     pub fn in_memory(layout: BedLayout, lines: Vec<u8>) -> Self {
         let storage = LineStorage::Memory(lines);
@@ -46,7 +46,7 @@ impl Codes {
     }
 
     /// Uses the rows of a file, optionally with a checksum for each row.
-    pub fn of_file(bed: Bed, layout: BedLayout, sums: Option<Vec<u64>>) -> Result<Self> {
+    pub fn from_file(bed: Bed, layout: BedLayout, sums: Option<Vec<u64>>) -> Result<Self> {
         bed.measure(&layout)?;
         let storage = LineStorage::File(bed, sums);
         Ok(Self { layout, storage })
@@ -67,14 +67,14 @@ impl Codes {
         let (positions, stride) = (self.layout.positions(), self.layout.stride());
         self.check_size(lines.len() * positions, out.len())?;
         self.check_size(4 * positions, tables.iter().map(|table| table.len()).sum())?;
-        shares::fill_chunks(
+        chunks::fill_chunks(
             out,
-            READ_LINES * positions,
+            LINES_PER_READ * positions,
             Vec::new,
             |scratch: &mut Vec<u8>, number, out| {
-                let lines = &lines[number * READ_LINES..][..out.len() / positions];
+                let lines = &lines[number * LINES_PER_READ..][..out.len() / positions];
                 scratch.resize(lines.len() * stride, 0);
-                self.fetch(lines, scratch)?;
+                self.fetch_lines(lines, scratch)?;
                 each::decode_by_column(scratch, stride, tables, out);
                 Ok(())
             },
@@ -95,39 +95,41 @@ impl Codes {
             tables.iter().map(|table| table.len()).sum(),
         )?;
         let scratch = || vec![0; self.layout.stride()];
-        shares::fill_chunks(out, positions, scratch, |scratch, number, out| {
-            self.fetch(&lines[number..=number], scratch)?;
+        chunks::fill_chunks(out, positions, scratch, |scratch, number, out| {
+            self.fetch_lines(&lines[number..=number], scratch)?;
             row::decode_row(scratch, &tables.map(|table| table[number]), out);
             Ok(())
         })
     }
 
     /// Copies the codes of rows to `out`, one row after another.
-    pub fn gather(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
+    pub fn copy_lines(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
         let stride = self.layout.stride();
         self.check_size(lines.len() * stride, out.len())?;
-        shares::fill_chunks(
+        chunks::fill_chunks(
             out,
-            READ_LINES * stride,
+            LINES_PER_READ * stride,
             || (),
             |(), number, out| {
                 let count = out.len() / stride.max(1);
-                self.fetch(&lines[number * READ_LINES..][..count], out)
+                self.fetch_lines(&lines[number * LINES_PER_READ..][..count], out)
             },
         )
     }
 
     /// Counts, at each position of the given rows, missing, heterozygous and homozygous A2
     /// genotypes.
-    pub fn count(&self, lines: &[usize]) -> Result<Vec<CodeCounts>> {
+    pub fn count_positions(&self, lines: &[usize]) -> Result<Vec<CodeCounts>> {
         let none = || Ok(vec![[0; COUNTED_CODES]; self.layout.positions()]);
-        let one = |counts: Result<Vec<_>>, lines: &[usize]| self.add(counts?, lines);
+        let one = |counts: Result<Vec<_>>, lines: &[usize]| self.add_counts(counts?, lines);
         let max_lines = (COUNT_LIMITS.1 / self.layout.stride().max(1)).clamp(1, COUNT_LIMITS.0);
         if rayon::current_thread_index().is_none() {
             return lines.chunks(max_lines).fold(none(), one);
         }
         let parts = lines.par_chunks(max_lines);
-        parts.fold(none, one).reduce(none, |a, b| Ok(sum(a?, &b?)))
+        parts
+            .fold(none, one)
+            .reduce(none, |a, b| Ok(sum_counts(a?, &b?)))
     }
 
     /// Counts, in each of the given rows, missing, heterozygous and homozygous A2
@@ -137,29 +139,29 @@ impl Codes {
         let mut counts = vec![[0; COUNTED_CODES]; lines.len()];
         let scratch = || vec![0; self.layout.stride()];
         let fill = |scratch: &mut Vec<u8>, number: usize, counts: &mut [CodeCounts]| {
-            for (counts, line) in counts.iter_mut().zip(&lines[number * READ_LINES..]) {
-                self.fetch(&[*line], scratch)?;
+            for (counts, line) in counts.iter_mut().zip(&lines[number * LINES_PER_READ..]) {
+                self.fetch_lines(&[*line], scratch)?;
                 let counted = count::count_genotypes(scratch, &all);
                 *counts = [counted.missing, counted.het, counted.hom_a2];
             }
             Ok(())
         };
-        shares::fill_chunks(&mut counts, READ_LINES, scratch, fill)?;
+        chunks::fill_chunks(&mut counts, LINES_PER_READ, scratch, fill)?;
         Ok(counts)
     }
 
     /// Adds the genotype counts of rows to `counts`.
-    fn add(&self, mut counts: Vec<CodeCounts>, lines: &[usize]) -> Result<Vec<CodeCounts>> {
+    fn add_counts(&self, mut counts: Vec<CodeCounts>, lines: &[usize]) -> Result<Vec<CodeCounts>> {
         let stride = self.layout.stride();
-        let mut codes = Bytes::take(lines.len() * stride)?;
-        self.fetch(lines, codes.all())?;
-        let lines: Vec<&[u8]> = codes.all().chunks(stride.max(1)).collect();
+        let mut codes = Buffer::of_size(lines.len() * stride)?;
+        self.fetch_lines(lines, codes.bytes())?;
+        let lines: Vec<&[u8]> = codes.bytes().chunks(stride.max(1)).collect();
         count_positions(&lines, &mut counts);
         Ok(counts)
     }
 
     /// Copies rows to `out`, one after another.
-    fn fetch(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
+    fn fetch_lines(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
         let stride = self.layout.stride();
         for (line, out) in lines.iter().zip(out.chunks_mut(stride.max(1))) {
             if *line >= self.layout.lines() {
@@ -199,7 +201,7 @@ impl Codes {
 }
 
 /// Adds counts element by element.
-fn sum(mut sums: Vec<CodeCounts>, others: &[CodeCounts]) -> Vec<CodeCounts> {
+fn sum_counts(mut sums: Vec<CodeCounts>, others: &[CodeCounts]) -> Vec<CodeCounts> {
     for (sum, other) in sums.iter_mut().flatten().zip(others.iter().flatten()) {
         *sum += other;
     }

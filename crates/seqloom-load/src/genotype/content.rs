@@ -19,7 +19,7 @@ pub fn hash_file(bed: &Bed, progress: &Progress) -> Result<u128> {
         let length = usize::try_from(CONTENT_CHUNK_BYTES.min(size - start)).unwrap_or(0);
         let mut bytes = vec![0; length];
         bed.read(start, &mut bytes)?;
-        progress.add(length)?;
+        progress.add_bytes(length)?;
         Ok(xxh3_128(&bytes).to_le_bytes())
     };
     let count = size.div_ceil(CONTENT_CHUNK_BYTES);

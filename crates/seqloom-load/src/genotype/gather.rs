@@ -6,12 +6,12 @@ use seqloom_core::Result;
 use seqloom_encode::genotype::choose::SelectedPositions;
 use seqloom_encode::genotype::pick::{KeptPositions, SLACK_BYTES};
 
-use super::Picks;
-use super::picks::runs;
+use super::Indices;
+use super::indices::split_runs;
 use super::source::{LineSource, byte_window};
 
 /// A source of `.bed` rows, and the range of bytes to read from each row.
-pub(super) struct Gather<'s, S> {
+pub(super) struct LineReads<'s, S> {
     source: &'s S,
     window: Range<usize>,
     /// The selected positions in a row that was read.
@@ -31,7 +31,7 @@ pub(super) enum LinePositions {
 
 impl LinePositions {
     /// Selects positions whose codes are copied together.
-    pub(super) fn moved_together(positions: &[usize]) -> Self {
+    pub(super) fn packed(positions: &[usize]) -> Self {
         let (kept, ranks) = KeptPositions::new(positions);
         Self::Kept(kept, ranks)
     }
@@ -46,17 +46,17 @@ impl LinePositions {
     }
 }
 
-impl<'s, S: LineSource> Gather<'s, S> {
+impl<'s, S: LineSource> LineReads<'s, S> {
     pub(super) fn new(
         source: &'s S,
-        positions: &Picks,
+        positions: &Indices,
         select: fn(&[usize]) -> LinePositions,
     ) -> Self {
-        let window = byte_window(source.stride(), &positions.bounds());
+        let window = byte_window(source.line_bytes(), &positions.bounds());
         let first = 4 * window.start;
         let positions = match positions {
-            Picks::Range(range) => LinePositions::From(range.start - first),
-            Picks::Some(index) => {
+            Indices::Range(range) => LinePositions::From(range.start - first),
+            Indices::Some(index) => {
                 let index: Vec<usize> = index.iter().map(|at| at - first).collect();
                 select(&index)
             }
@@ -69,47 +69,47 @@ impl<'s, S: LineSource> Gather<'s, S> {
     }
 
     /// Returns the number of bytes that are read from a row.
-    pub(super) fn width(&self) -> usize {
+    pub(super) fn read_width(&self) -> usize {
         self.window.len()
     }
 
     /// Returns the mean number of rows that are read per selected row, including the
     /// rows between selected rows.
-    pub(super) fn read_ratio(&self, lines: &Picks) -> usize {
+    pub(super) fn read_ratio(&self, lines: &Indices) -> usize {
         let each = lines.bounds().len() / lines.len().max(1);
         each.clamp(1, self.max_gap() + 1)
     }
 
     /// Returns the size in bytes of this number of rows.
-    pub(super) fn size_of_lines(&self, lines: usize) -> usize {
-        lines * self.width() + SLACK_BYTES
+    pub(super) fn line_bytes(&self, lines: usize) -> usize {
+        lines * self.read_width() + SLACK_BYTES
     }
 
     /// Returns the size in bytes of the given rows and the rows between them.
-    pub(super) fn size_of_runs(&self, lines: &[usize]) -> usize {
-        self.size_of_lines(runs(lines, self.max_gap()).map(run_length).sum())
+    pub(super) fn run_bytes(&self, lines: &[usize]) -> usize {
+        self.line_bytes(split_runs(lines, self.max_gap()).map(run_length).sum())
     }
 
     /// Reads consecutive rows into one buffer.
-    pub(super) fn fetch(&self, first: usize, bytes: &mut [u8]) -> Result<()> {
-        self.source.fetch(first, self.window.clone(), bytes)?;
+    pub(super) fn fetch_lines(&self, first: usize, bytes: &mut [u8]) -> Result<()> {
+        self.source.fetch_bytes(first, self.window.clone(), bytes)?;
         self.check_padding(first, bytes)
     }
 
-    /// Reads rows into a buffer of [`Gather::size_of_runs`] bytes. Returns, for each row, a
+    /// Reads rows into a buffer of [`LineReads::run_bytes`] bytes. Returns, for each row, a
     /// slice from the start of the row to the end of the buffer.
-    pub(super) fn fetch_some<'b>(
+    pub(super) fn fetch_runs<'b>(
         &self,
         lines: &[usize],
         bytes: &'b mut [u8],
     ) -> Result<Vec<&'b [u8]>> {
         let (mut starts, mut at) = (Vec::with_capacity(lines.len()), 0);
-        for run in runs(lines, self.max_gap()) {
-            let out = &mut bytes[at..][..run_length(run) * self.width()];
-            self.source.fetch(run[0], self.window.clone(), out)?;
+        for run in split_runs(lines, self.max_gap()) {
+            let out = &mut bytes[at..][..run_length(run) * self.read_width()];
+            self.source.fetch_bytes(run[0], self.window.clone(), out)?;
             for line in run {
-                let start = (line - run[0]) * self.width();
-                self.check_padding(*line, &out[start..][..self.width()])?;
+                let start = (line - run[0]) * self.read_width();
+                self.check_padding(*line, &out[start..][..self.read_width()])?;
                 starts.push(at + start);
             }
             at += out.len();
@@ -119,7 +119,7 @@ impl<'s, S: LineSource> Gather<'s, S> {
     }
 
     fn check_padding(&self, first: usize, lines: &[u8]) -> Result<()> {
-        if self.is_whole() {
+        if self.reads_whole_lines() {
             self.source.check_padding(first, lines)
         } else {
             Ok(())
@@ -129,15 +129,15 @@ impl<'s, S: LineSource> Gather<'s, S> {
     /// Returns the maximum number of unselected rows between selected rows that are read
     /// together. It is 0 if only a section of each row is read.
     fn max_gap(&self) -> usize {
-        if self.is_whole() {
-            self.source.max_gap()
+        if self.reads_whole_lines() {
+            self.source.max_gap_lines()
         } else {
             0
         }
     }
 
-    fn is_whole(&self) -> bool {
-        self.width() == self.source.stride()
+    fn reads_whole_lines(&self) -> bool {
+        self.read_width() == self.source.line_bytes()
     }
 }
 

@@ -14,17 +14,17 @@ pub struct Progress {
 
 impl Progress {
     /// Returns the number of bytes processed so far.
-    pub fn bytes(&self) -> u64 {
+    pub fn processed_bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
     }
 
     /// Cancels the task.
-    pub fn stop(&self) {
+    pub fn cancel(&self) {
         self.stop.cancel();
     }
 
     /// Adds to the number of processed bytes; returns an error if the task was cancelled.
-    pub(super) fn add(&self, bytes: usize) -> Result<()> {
+    pub(super) fn add_bytes(&self, bytes: usize) -> Result<()> {
         self.bytes.fetch_add(bytes as u64, Relaxed);
         let running = self.stop.check_cancelled();
         running.map_err(|error| Error::io(Path::new("genotypes"), &error))

@@ -4,9 +4,9 @@ use seqloom_core::{Error, Result, interrupt::CancelToken};
 use seqloom_encode::genotype::{CodeTable, Genotype};
 use seqloom_plink::{Bed, BedLayout, Major, padding::PaddingCheck};
 
-use super::picks::LineRequest;
+use super::indices::LineRequest;
 use super::source::{BedSource, LineSource, MemorySource};
-use super::{Picks, across, along};
+use super::{Indices, by_row, transposed};
 
 /// The memory layout of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub struct GenotypeRequest<'a, T> {
     /// The layout of the file.
     pub layout: BedLayout,
     /// The individuals to read.
-    pub individuals: Picks,
+    pub individuals: Indices,
     /// The variants to read.
-    pub variants: Picks,
+    pub variants: Indices,
     /// The decoded value of each code.
     pub table: CodeTable<T>,
     /// The memory layout of the result.
@@ -39,10 +39,10 @@ pub struct GenotypeRequest<'a, T> {
 
 /// Reads the selected individuals and variants into `out`, in the threads of the current
 /// pool. Compares the length of the file with its layout before and after the read.
-pub fn read<T: Genotype>(request: GenotypeRequest<'_, T>, out: &mut [T]) -> Result<()> {
+pub fn read_genotypes<T: Genotype>(request: GenotypeRequest<'_, T>, out: &mut [T]) -> Result<()> {
     let (bed, layout) = (request.bed, request.layout);
-    check_bounds("individual", &request.individuals, layout.individuals)?;
-    check_bounds("variant", &request.variants, layout.variants)?;
+    check_indices("individual", &request.individuals, layout.individuals)?;
+    check_indices("variant", &request.variants, layout.variants)?;
     let (lines, positions) = match layout.major {
         Major::Variant => (request.variants, request.individuals),
         Major::Individual => (request.individuals, request.variants),
@@ -60,7 +60,7 @@ pub fn read<T: Genotype>(request: GenotypeRequest<'_, T>, out: &mut [T]) -> Resu
         positions,
         table,
     };
-    decode(&source, &request, along, out)?;
+    decode_request(&source, &request, along, out)?;
     bed.measure(&layout)?;
     source
         .padding
@@ -70,22 +70,22 @@ pub fn read<T: Genotype>(request: GenotypeRequest<'_, T>, out: &mut [T]) -> Resu
 /// Decodes selected positions of all rows in memory.
 pub fn decode_memory<T: Genotype>(
     source: MemorySource<'_>,
-    positions: Picks,
+    positions: Indices,
     table: CodeTable<T>,
     along: bool,
     out: &mut [T],
 ) -> Result<()> {
-    check_bounds("position", &positions, 4 * source.stride)?;
+    check_indices("position", &positions, 4 * source.stride)?;
     let lines = source.lines.len().checked_div(source.stride).unwrap_or(0);
     let request = LineRequest {
-        lines: Picks::all(lines),
+        lines: Indices::all_of(lines),
         positions,
         table,
     };
-    decode(&source, &request, along, out)
+    decode_request(&source, &request, along, out)
 }
 
-fn decode<T: Genotype>(
+fn decode_request<T: Genotype>(
     source: &impl LineSource,
     request: &LineRequest<T>,
     along: bool,
@@ -99,13 +99,13 @@ fn decode<T: Genotype>(
         )));
     }
     if along {
-        along::read_rows(source, request, out)
+        by_row::read_rows(source, request, out)
     } else {
-        across::read_transposed(source, request, out)
+        transposed::read_transposed(source, request, out)
     }
 }
 
-fn check_bounds(name: &str, picks: &Picks, count: usize) -> Result<()> {
+fn check_indices(name: &str, picks: &Indices, count: usize) -> Result<()> {
     let last = picks.bounds().end;
     if last <= count {
         return Ok(());

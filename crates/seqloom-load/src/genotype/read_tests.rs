@@ -3,8 +3,8 @@ use std::path::PathBuf;
 
 use seqloom_plink::{Bed, BedLayout, Major};
 
-use super::Picks;
-use super::read::{GenotypeRequest, MatrixOrder, decode_memory, read};
+use super::Indices;
+use super::read::{GenotypeRequest, MatrixOrder, decode_memory, read_genotypes};
 use super::source::MemorySource;
 use seqloom_encode::genotype::Genotype;
 
@@ -54,7 +54,10 @@ impl ReadExample {
         usize::from(byte >> (2 * (position % 4)) & 3)
     }
 
-    fn check<T: Genotype + std::fmt::Debug + Default + From<i8>>(&self, picks: &(Picks, Picks)) {
+    fn check<T: Genotype + std::fmt::Debug + Default + From<i8>>(
+        &self,
+        picks: &(Indices, Indices),
+    ) {
         let bed = Bed::open(&self.path, true).unwrap();
         let table = [2, -127, 1, 0].map(T::from);
         let (rows, columns) = (list(&picks.0), list(&picks.1));
@@ -69,7 +72,7 @@ impl ReadExample {
                 order,
                 check: true,
             };
-            read(request, &mut out).unwrap();
+            read_genotypes(request, &mut out).unwrap();
             for (i, &individual) in rows.iter().enumerate() {
                 for (j, &variant) in columns.iter().enumerate() {
                     let at = match order {
@@ -90,15 +93,15 @@ impl Drop for ReadExample {
     }
 }
 
-fn list(picks: &Picks) -> Vec<usize> {
+fn list(picks: &Indices) -> Vec<usize> {
     match picks {
-        Picks::Range(range) => range.clone().collect(),
-        Picks::Some(positions) => positions.clone(),
+        Indices::Range(range) => range.clone().collect(),
+        Indices::Some(positions) => positions.clone(),
     }
 }
 
-fn picks(count: usize, of: usize) -> Picks {
-    Picks::at((0..count).map(|i| (i * 7919 + 3) % of).collect())
+fn picks(count: usize, of: usize) -> Indices {
+    Indices::from_list((0..count).map(|i| (i * 7919 + 3) % of).collect())
 }
 
 #[test]
@@ -107,15 +110,15 @@ fn all_selections_layouts_and_orders_return_the_codes_of_the_file() {
         for (individuals, variants) in [(1, 1), (5, 130), (67, 70), (130, 3)] {
             let example = ReadExample::new(major, individuals, variants);
             for rows in [
-                Picks::all(individuals),
-                Picks::Range(individuals / 2..individuals),
+                Indices::all_of(individuals),
+                Indices::Range(individuals / 2..individuals),
                 picks(9, individuals),
             ] {
                 for columns in [
-                    Picks::all(variants),
-                    Picks::Range(variants / 3..variants),
+                    Indices::all_of(variants),
+                    Indices::Range(variants / 3..variants),
                     picks(7, variants),
-                    Picks::Range(0..0),
+                    Indices::Range(0..0),
                 ] {
                     let picks = (rows.clone(), columns);
                     example.check::<i8>(&picks);
@@ -129,8 +132,12 @@ fn all_selections_layouts_and_orders_return_the_codes_of_the_file() {
 #[test]
 fn results_larger_than_the_caches_are_correct() {
     let example = ReadExample::new(Major::Variant, 3001, 1503);
-    for rows in [Picks::all(3001), Picks::Range(2..2990), picks(2000, 3001)] {
-        example.check::<i8>(&(rows, Picks::all(1503)));
+    for rows in [
+        Indices::all_of(3001),
+        Indices::Range(2..2990),
+        picks(2000, 3001),
+    ] {
+        example.check::<i8>(&(rows, Indices::all_of(1503)));
     }
 }
 
@@ -138,11 +145,11 @@ fn results_larger_than_the_caches_are_correct() {
 fn a_few_positions_of_long_rows_are_correct() {
     let example = ReadExample::new(Major::Variant, 40_000, 9);
     for rows in [
-        Picks::Range(20_001..20_006),
+        Indices::Range(20_001..20_006),
         picks(3, 4),
-        Picks::at(vec![39_999, 39_990]),
+        Indices::from_list(vec![39_999, 39_990]),
     ] {
-        example.check::<i8>(&(rows, Picks::all(9)));
+        example.check::<i8>(&(rows, Indices::all_of(9)));
     }
 }
 
@@ -155,7 +162,7 @@ fn rows_in_memory_decode_like_those_of_the_file() {
     };
     for along in [true, false] {
         let mut out = vec![0_i8; 70 * 66];
-        decode_memory(source, Picks::all(70), [0, 1, 2, 3], along, &mut out).unwrap();
+        decode_memory(source, Indices::all_of(70), [0, 1, 2, 3], along, &mut out).unwrap();
         for individual in 0..70 {
             for variant in 0..66 {
                 let at = if along {
@@ -177,12 +184,14 @@ fn a_position_out_of_bounds_is_an_error() {
     let request = GenotypeRequest {
         bed: &bed,
         layout: example.layout,
-        individuals: Picks::at(vec![5]),
-        variants: Picks::all(6),
+        individuals: Indices::from_list(vec![5]),
+        variants: Indices::all_of(6),
         table: i8::code_table(true),
         order: MatrixOrder::Variants,
         check: true,
     };
-    let error = read(request, &mut [0; 6]).unwrap_err().to_string();
+    let error = read_genotypes(request, &mut [0; 6])
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("5 is out of bounds"));
 }

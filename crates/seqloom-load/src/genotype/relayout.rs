@@ -4,14 +4,14 @@ use seqloom_core::Result;
 use seqloom_encode::genotype::repack::repack_columns;
 use seqloom_plink::{Bed, BedLayout, Major, padding};
 
+use super::chunks::{self, Buffer};
 use super::progress::Progress;
-use super::shares::{self, Bytes};
 use super::sink::LineSink;
 use super::source::{BedSource, LineSource};
 use super::transpose::Transpose;
 
 /// Number of bytes that are copied together.
-const COPY_BYTES: usize = 16 << 20;
+const BYTES_PER_COPY: usize = 16 << 20;
 
 /// A `.bed` file, and the layout of its copy.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl Relayout<'_> {
 
     /// Writes all rows of the copy to a sink. If `check` is true, validates the padding of
     /// the source rows first.
-    pub fn run(&self, sink: &mut impl LineSink, check: bool) -> Result<()> {
+    pub fn write_copy(&self, sink: &mut impl LineSink, check: bool) -> Result<()> {
         self.bed.measure(&self.layout)?;
         if check {
             padding::check(self.bed, &self.layout)?;
@@ -51,7 +51,7 @@ impl Relayout<'_> {
         if self.layout.major == self.major {
             self.copy_lines(sink)?;
         } else {
-            self.transposition().run(sink)?;
+            self.transposition().write_tiles(sink)?;
         }
         self.bed.measure(&self.layout)
     }
@@ -69,15 +69,15 @@ impl Relayout<'_> {
     /// Copies rows without transposition.
     fn copy_lines(&self, sink: &mut impl LineSink) -> Result<()> {
         let (stride, width) = (self.layout.stride().max(1), self.layout().stride());
-        let block = (COPY_BYTES / stride).max(1);
+        let block = (BYTES_PER_COPY / stride).max(1);
         for first in (0..self.layout.lines()).step_by(block) {
             let count = block.min(self.layout.lines() - first);
-            let mut tile = Bytes::take(count * width)?;
+            let mut tile = Buffer::of_size(count * width)?;
             let scratch = || vec![0; stride];
-            shares::fill_chunks(tile.all(), width, scratch, |line, number, out| {
+            chunks::fill_chunks(tile.bytes(), width, scratch, |line, number, out| {
                 self.copy_line(first + number, line, out)
             })?;
-            sink.put(first, 0, tile.all(), width)?;
+            sink.write_sections(first, 0, tile.bytes(), width)?;
         }
         Ok(())
     }
@@ -90,11 +90,11 @@ impl Relayout<'_> {
             padding: None,
             stop: None,
         };
-        self.progress.add(line.len())?;
+        self.progress.add_bytes(line.len())?;
         let Some(variants) = self.variants else {
-            return source.fetch(number, 0..out.len(), out);
+            return source.fetch_bytes(number, 0..out.len(), out);
         };
-        source.fetch(number, 0..line.len(), line)?;
+        source.fetch_bytes(number, 0..line.len(), line)?;
         repack_columns(line, variants, out);
         Ok(())
     }

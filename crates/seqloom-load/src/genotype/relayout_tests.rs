@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use seqloom_plink::{Bed, BedLayout, Major};
 
-use super::codes::Codes;
+use super::codes::CodeRows;
 use super::progress::Progress;
 use super::relayout::Relayout;
 use super::sink::{BedSink, MemorySink};
@@ -81,7 +81,7 @@ impl RelayoutExample {
         let wanted = relayout.layout();
         let expected = self.expected(wanted, variants);
         let mut memory = MemorySink::new(&wanted).unwrap();
-        relayout.run(&mut memory, true).unwrap();
+        relayout.write_copy(&mut memory, true).unwrap();
         assert!(memory.into_lines() == expected, "{wanted} in memory");
         self.check_written(&relayout, &expected);
     }
@@ -89,14 +89,14 @@ impl RelayoutExample {
     fn check_written(&self, relayout: &Relayout<'_>, expected: &[u8]) {
         let path = self.path.with_extension("copy");
         let mut file = BedSink::create(&path, relayout.layout()).unwrap();
-        relayout.run(&mut file, true).unwrap();
-        let sums = file.finish().unwrap();
+        relayout.write_copy(&mut file, true).unwrap();
+        let sums = file.sync_to_disk().unwrap();
         assert!(fs::read(&path).unwrap()[3..] == *expected);
         let copy = Bed::open(&path, true).unwrap();
-        let codes = Codes::of_file(copy, relayout.layout(), Some(sums)).unwrap();
+        let codes = CodeRows::from_file(copy, relayout.layout(), Some(sums)).unwrap();
         let lines: Vec<usize> = (0..relayout.layout().lines()).rev().collect();
         let mut found = vec![0; expected.len()];
-        codes.gather(&lines, &mut found).unwrap();
+        codes.copy_lines(&lines, &mut found).unwrap();
         let stride = relayout.layout().stride();
         assert!(found.chunks(stride).rev().eq(expected.chunks(stride)));
         fs::remove_file(path).unwrap();
@@ -133,8 +133,8 @@ fn a_matrix_of_several_tiles_is_transposed() {
 fn a_changed_row_is_an_error() {
     let example = RelayoutExample::new(Major::Individual, 6, 9);
     let bed = Bed::open(&example.path, true).unwrap();
-    let codes = Codes::of_file(bed, example.layout, Some(vec![0; 6])).unwrap();
-    let error = codes.gather(&[0], &mut [0; 3]).unwrap_err().to_string();
+    let codes = CodeRows::from_file(bed, example.layout, Some(vec![0; 6])).unwrap();
+    let error = codes.copy_lines(&[0], &mut [0; 3]).unwrap_err().to_string();
     assert!(error.contains("row 0 is not what was written"), "{error}");
 }
 
@@ -142,7 +142,7 @@ fn a_changed_row_is_an_error() {
 fn a_cancelled_copy_is_an_error() {
     let example = RelayoutExample::new(Major::Variant, 8, 300);
     let (bed, progress) = (Bed::open(&example.path, true).unwrap(), Progress::default());
-    progress.stop();
+    progress.cancel();
     let relayout = Relayout {
         bed: &bed,
         layout: example.layout,
@@ -152,5 +152,5 @@ fn a_cancelled_copy_is_an_error() {
         progress: &progress,
     };
     let mut memory = MemorySink::new(&relayout.layout()).unwrap();
-    assert!(relayout.run(&mut memory, false).is_err());
+    assert!(relayout.write_copy(&mut memory, false).is_err());
 }

@@ -10,20 +10,20 @@ use seqloom_plink::layout::{HEADER, MAGIC};
 use seqloom_plink::{BedLayout, Major};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::shares;
+use super::chunks;
 
 /// Number of bytes of a row that are hashed together. Rows are written in multiples of this
 /// number of bytes.
 pub const LINE_CHUNK_BYTES: usize = 4096;
 
 /// Number of rows that a thread writes in one call.
-const WRITTEN_LINES: usize = 64;
+const LINES_PER_WRITE: usize = 64;
 
 /// Receives sections of rows.
 pub trait LineSink {
     /// Receives `width` bytes for each of several rows, beginning with row `first`. In each
     /// row, the bytes begin at offset `at`.
-    fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()>;
+    fn write_sections(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()>;
 }
 
 /// Concatenated rows in memory.
@@ -52,8 +52,8 @@ impl MemorySink {
 }
 
 impl LineSink for MemorySink {
-    fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()> {
-        let (stride, each) = (self.stride, WRITTEN_LINES * width);
+    fn write_sections(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()> {
+        let (stride, each) = (self.stride, LINES_PER_WRITE * width);
         let count = tile.len().checked_div(width).unwrap_or(0);
         let out = &mut self.lines[first * stride..][..count * stride];
         let copy = |(): &mut (), number: usize, out: &mut [u8]| {
@@ -63,7 +63,7 @@ impl LineSink for MemorySink {
             }
             Ok(())
         };
-        shares::fill_chunks(out, WRITTEN_LINES * stride, || (), copy)
+        chunks::fill_chunks(out, LINES_PER_WRITE * stride, || (), copy)
     }
 }
 
@@ -83,7 +83,7 @@ impl BedSink {
         let file = File::create(path).map_err(failed)?;
         let [first, second] = MAGIC;
         let header: [u8; HEADER] = [first, second, mode(layout.major)];
-        write(&file, 0, &header).map_err(failed)?;
+        write_bytes(&file, 0, &header).map_err(failed)?;
         Ok(Self {
             path: path.to_path_buf(),
             file,
@@ -93,7 +93,7 @@ impl BedSink {
     }
 
     /// Waits until the file is on the disk, and returns the checksum of each row.
-    pub fn finish(self) -> Result<Vec<u64>> {
+    pub fn sync_to_disk(self) -> Result<Vec<u64>> {
         let synced = self.file.sync_all();
         synced.map_err(|error| Error::io(&self.path, &error))?;
         Ok(self.sums)
@@ -101,20 +101,20 @@ impl BedSink {
 }
 
 impl LineSink for BedSink {
-    fn put(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()> {
+    fn write_sections(&mut self, first: usize, at: usize, tile: &[u8], width: usize) -> Result<()> {
         let count = tile.len().checked_div(width).unwrap_or(0);
         let (file, layout, path) = (&self.file, &self.layout, &self.path);
         let put_lines = |(): &mut (), number: usize, sums: &mut [u64]| {
-            let parts = &tile[number * WRITTEN_LINES * width..][..sums.len() * width];
+            let parts = &tile[number * LINES_PER_WRITE * width..][..sums.len() * width];
             for (sum, part) in sums.iter_mut().zip(parts.chunks_exact(width)) {
                 *sum = sum.wrapping_add(section_checksum(at, part));
             }
-            let line = first + number * WRITTEN_LINES;
-            write_parts(file, layout, (line, at), (parts, width))
+            let line = first + number * LINES_PER_WRITE;
+            write_to_file(file, layout, (line, at), (parts, width))
                 .map_err(|error| Error::io(path, &error))
         };
         let sums = &mut self.sums[first..][..count];
-        shares::fill_chunks(sums, WRITTEN_LINES, || (), put_lines)
+        chunks::fill_chunks(sums, LINES_PER_WRITE, || (), put_lines)
     }
 }
 
@@ -127,7 +127,7 @@ const fn mode(major: Major) -> u8 {
 }
 
 /// Writes sections of rows. Whole rows are written in one call.
-fn write_parts(
+fn write_to_file(
     file: &File,
     layout: &BedLayout,
     (line, at): (usize, usize),
@@ -135,10 +135,10 @@ fn write_parts(
 ) -> io::Result<()> {
     let start = |line| layout.start(line) + at as u64;
     if width == layout.stride() {
-        return write(file, start(line), parts);
+        return write_bytes(file, start(line), parts);
     }
     let mut parts = parts.chunks_exact(width).enumerate();
-    parts.try_for_each(|(number, part)| write(file, start(line + number), part))
+    parts.try_for_each(|(number, part)| write_bytes(file, start(line + number), part))
 }
 
 /// Returns the checksum of a section of a row that begins at byte `at`. The checksum of a
@@ -150,7 +150,7 @@ pub fn section_checksum(at: usize, part: &[u8]) -> u64 {
     })
 }
 
-fn write(file: &File, mut at: u64, mut bytes: &[u8]) -> io::Result<()> {
+fn write_bytes(file: &File, mut at: u64, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match write_at(file, at, bytes) {
             Ok(0) => return Err(ErrorKind::WriteZero.into()),

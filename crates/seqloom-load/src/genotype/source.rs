@@ -8,11 +8,11 @@ use seqloom_plink::{Bed, BedLayout, padding::PaddingCheck};
 /// Rows of codes that threads can read by number.
 pub trait LineSource: Sync {
     /// Returns the number of bytes of a row.
-    fn stride(&self) -> usize;
+    fn line_bytes(&self) -> usize;
 
     /// Fills `out` with the same range of bytes of consecutive rows. The number of the
     /// first row is `first`.
-    fn fetch(&self, first: usize, bytes: Range<usize>, out: &mut [u8]) -> Result<()>;
+    fn fetch_bytes(&self, first: usize, bytes: Range<usize>, out: &mut [u8]) -> Result<()>;
 
     /// Checks the padding of consecutive whole rows after they were read.
     fn check_padding(&self, _first: usize, _lines: &[u8]) -> Result<()> {
@@ -21,7 +21,7 @@ pub trait LineSource: Sync {
 
     /// Returns the maximum number of unselected rows between selected rows that are read
     /// together. Reading a few more rows is faster than two system calls.
-    fn max_gap(&self) -> usize {
+    fn max_gap_lines(&self) -> usize {
         0
     }
 }
@@ -44,13 +44,13 @@ pub struct BedSource<'a> {
 const MAX_GAP_BYTES: usize = 4096;
 
 impl LineSource for BedSource<'_> {
-    fn stride(&self) -> usize {
+    fn line_bytes(&self) -> usize {
         self.layout.stride()
     }
 
-    fn fetch(&self, first: usize, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
+    fn fetch_bytes(&self, first: usize, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
         let width = bytes.len();
-        if width < self.stride() {
+        if width < self.line_bytes() {
             let start = |line| self.layout.start(line) + bytes.start as u64;
             let mut lines = out.chunks_mut(width.max(1)).enumerate();
             return lines.try_for_each(|(line, out)| {
@@ -69,8 +69,8 @@ impl LineSource for BedSource<'_> {
         }
     }
 
-    fn max_gap(&self) -> usize {
-        MAX_GAP_BYTES / self.stride().max(1)
+    fn max_gap_lines(&self) -> usize {
+        MAX_GAP_BYTES / self.line_bytes().max(1)
     }
 }
 
@@ -95,11 +95,11 @@ pub struct MemorySource<'a> {
 }
 
 impl LineSource for MemorySource<'_> {
-    fn stride(&self) -> usize {
+    fn line_bytes(&self) -> usize {
         self.stride
     }
 
-    fn fetch(&self, first: usize, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
+    fn fetch_bytes(&self, first: usize, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
         let width = bytes.len().max(1);
         let lines = self.lines.chunks(self.stride.max(1)).skip(first);
         for (out, line) in out.chunks_mut(width).zip(lines) {

@@ -18,14 +18,14 @@ use seqloom_plink::{Bed, BedLayout, Major, padding, padding::PaddingCheck};
 pub const CODES: usize = 4;
 
 /// Number of bytes that a thread reads in one call.
-const COUNT_BYTES: usize = 1 << 22;
+const COUNTED_BYTES_PER_READ: usize = 1 << 22;
 
 /// Maximum number of rows that are counted together, so that their counts fit into bytes.
 const MAX_COUNTED_LINES: usize = 255;
 
 /// A pass over a file that counts genotypes.
 #[derive(Debug)]
-pub struct Survey {
+pub struct CodeCounter {
     layout: BedLayout,
     group_of: Vec<usize>,
     /// For each group, the positions of its individuals in the row of a variant.
@@ -34,7 +34,7 @@ pub struct Survey {
     next: usize,
 }
 
-impl Survey {
+impl CodeCounter {
     /// Creates a pass that counts each individual in its group; `groups` is the number of
     /// groups. Individuals with a group number of `groups` or more are not counted.
     pub fn new(layout: BedLayout, group_of: Vec<usize>, groups: usize) -> Result<Self> {
@@ -59,7 +59,7 @@ impl Survey {
     /// to `missing`.
     ///
     /// If `check` is true, validates the padding of rows.
-    pub fn advance(
+    pub fn count_next(
         &mut self,
         bed: &Bed,
         rows: &mut [u32],
@@ -76,13 +76,13 @@ impl Survey {
         self.next += count;
         bed.measure(&self.layout)?;
         if check && self.next == self.layout.variants {
-            self.validate(bed)?;
+            self.validate_padding(bed)?;
         }
         Ok(())
     }
 
     /// Validates the padding of all rows, and the end of the file.
-    fn validate(&self, bed: &Bed) -> Result<()> {
+    fn validate_padding(&self, bed: &Bed) -> Result<()> {
         match self.layout.major {
             Major::Variant => self.padding.validate(bed, &self.layout),
             Major::Individual => padding::check(bed, &self.layout),

@@ -13,18 +13,18 @@ use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::transpose::transpose_codes;
 use seqloom_plink::{Bed, BedLayout};
 
+use super::chunks;
 use super::progress::Progress;
-use super::shares;
 use super::sink::{LINE_CHUNK_BYTES, LineSink};
 use super::source::{BedSource, LineSource};
 
 /// The number of rows of a tile is a multiple of this number, so that the new rows consist
 /// of whole chunks.
-const TILE_LINES: usize = 4 * LINE_CHUNK_BYTES;
+const TILE_LINE_MULTIPLE: usize = 4 * LINE_CHUNK_BYTES;
 
 /// The number of bytes of a row in a tile is a multiple of this number, the size of a cache
 /// line.
-const TILE_COLUMN_BYTES: usize = 64;
+const TILE_WIDTH_MULTIPLE: usize = 64;
 
 /// Number of rows that a thread reads in one call.
 const LINES_PER_READ: usize = 256;
@@ -46,14 +46,14 @@ pub struct Transpose<'a> {
 
 impl Transpose<'_> {
     /// Passes the transposed rows to a sink, tile by tile.
-    pub fn run(&self, sink: &mut impl LineSink) -> Result<()> {
+    pub fn write_tiles(&self, sink: &mut impl LineSink) -> Result<()> {
         let (lines, columns) = self.tile_size();
         let stride = self.layout.stride();
         let mut tiles = (Vec::new(), Vec::new());
         for start in (0..stride).step_by(columns.max(1)) {
             let bytes = start..stride.min(start + columns);
-            for first in (0..self.count()).step_by(lines.max(1)) {
-                let last = self.count().min(first + lines);
+            for first in (0..self.line_count()).step_by(lines.max(1)) {
+                let last = self.line_count().min(first + lines);
                 self.transpose_tile(first..last, &bytes, &mut tiles, sink)?;
             }
         }
@@ -61,7 +61,7 @@ impl Transpose<'_> {
     }
 
     /// Returns the number of selected rows.
-    fn count(&self) -> usize {
+    fn line_count(&self) -> usize {
         self.lines.map_or(self.layout.lines(), <[usize]>::len)
     }
 
@@ -69,10 +69,10 @@ impl Transpose<'_> {
     fn tile_size(&self) -> (usize, usize) {
         // One half of the memory is for the tile, the other for its transpose.
         let (half, stride) = (self.max_bytes / 2, self.layout.stride().max(1));
-        let lines = (half / stride / TILE_LINES).max(1) * TILE_LINES;
-        let lines = lines.min(self.count());
-        let columns = half / lines.max(1) / TILE_COLUMN_BYTES * TILE_COLUMN_BYTES;
-        (lines, columns.max(TILE_COLUMN_BYTES).min(stride))
+        let lines = (half / stride / TILE_LINE_MULTIPLE).max(1) * TILE_LINE_MULTIPLE;
+        let lines = lines.min(self.line_count());
+        let columns = half / lines.max(1) / TILE_WIDTH_MULTIPLE * TILE_WIDTH_MULTIPLE;
+        (lines, columns.max(TILE_WIDTH_MULTIPLE).min(stride))
     }
 
     /// Transposes one tile.
@@ -84,20 +84,20 @@ impl Transpose<'_> {
         sink: &mut impl LineSink,
     ) -> Result<()> {
         let (height, width) = (bytes.len(), lines.len().div_ceil(4));
-        resize_buffer(tile, lines.len() * height)?;
+        resize_tile(tile, lines.len() * height)?;
         let read = |(): &mut (), number: usize, out: &mut [u8]| {
-            self.progress.add(out.len())?;
-            self.read(lines.start + number * LINES_PER_READ, bytes, out)
+            self.progress.add_bytes(out.len())?;
+            self.read_lines(lines.start + number * LINES_PER_READ, bytes, out)
         };
-        shares::fill_chunks(tile, LINES_PER_READ * height, || (), read)?;
+        chunks::fill_chunks(tile, LINES_PER_READ * height, || (), read)?;
         let positions = (self.layout.positions() - 4 * bytes.start).min(4 * height);
-        resize_buffer(transposed, positions * width)?;
+        resize_tile(transposed, positions * width)?;
         transpose_codes(tile, height, transposed, width);
-        sink.put(4 * bytes.start, lines.start / 4, transposed, width)
+        sink.write_sections(4 * bytes.start, lines.start / 4, transposed, width)
     }
 
     /// Reads a range of bytes of the selected rows. Consecutive rows are read in one call.
-    fn read(&self, first: usize, bytes: &Range<usize>, mut out: &mut [u8]) -> Result<()> {
+    fn read_lines(&self, first: usize, bytes: &Range<usize>, mut out: &mut [u8]) -> Result<()> {
         let source = BedSource {
             bed: self.bed,
             layout: self.layout,
@@ -105,14 +105,14 @@ impl Transpose<'_> {
             stop: None,
         };
         let Some(lines) = self.lines else {
-            return source.fetch(first, bytes.clone(), out);
+            return source.fetch_bytes(first, bytes.clone(), out);
         };
         let mut lines = &lines[first..][..out.len() / bytes.len().max(1)];
         while let Some(first) = lines.first() {
             let follows = |(at, line): &(usize, &usize)| **line == first + at;
             let run = lines.iter().enumerate().take_while(follows).count();
             let (here, rest) = out.split_at_mut(run * bytes.len());
-            source.fetch(*first, bytes.clone(), here)?;
+            source.fetch_bytes(*first, bytes.clone(), here)?;
             (lines, out) = (&lines[run..], rest);
         }
         Ok(())
@@ -120,7 +120,7 @@ impl Transpose<'_> {
 }
 
 /// Resizes the buffer of a tile.
-fn resize_buffer(tile: &mut Vec<u8>, size: usize) -> Result<()> {
+fn resize_tile(tile: &mut Vec<u8>, size: usize) -> Result<()> {
     let full = |_| Error::full(format!("no memory for {size} bytes of genotypes"));
     tile.try_reserve_exact(size.saturating_sub(tile.len()))
         .map_err(full)?;

@@ -39,19 +39,19 @@ pub struct PackedBatch {
 impl PackedBatch {
     /// Copies tokenised windows into reused memory.
     pub(super) fn new(rows: &[TokenRow], buffer_pool: &BufferPool<u32>) -> Result<Self> {
-        let (tokens, positions) = join(rows, buffer_pool)?;
+        let (tokens, positions) = join_tokens(rows, buffer_pool)?;
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let column = |of: fn(&TokenRow) -> usize| rows.iter().map(|row| whole(of(row))).collect();
         Ok(Self {
             tokens,
             positions,
-            bounds: bounds(rows),
+            bounds: offsets(rows),
             longest: rows.iter().map(TokenRow::size).max().unwrap_or_default(),
-            ids: ids(rows),
+            ids: window_ids(rows),
             ordinals: rows.iter().map(|row| row.key().0.cast_signed()).collect(),
             starts: column(|row| row.info.window.start),
             lengths: column(|row| row.info.letters),
-            keep: rows.iter().flat_map(keep).collect(),
+            keep: rows.iter().flat_map(kept_range).collect(),
             met: [0; 7],
             resume: ResumePoint::default(),
         })
@@ -59,7 +59,7 @@ impl PackedBatch {
 }
 
 /// Returns the tokens of all windows, and the index of each token in its window.
-fn join(rows: &[TokenRow], buffer_pool: &BufferPool<u32>) -> Result<(Vec<u32>, Vec<u32>)> {
+fn join_tokens(rows: &[TokenRow], buffer_pool: &BufferPool<u32>) -> Result<(Vec<u32>, Vec<u32>)> {
     let total = rows.iter().map(TokenRow::size).sum();
     let (mut tokens, mut positions) = (buffer(total, buffer_pool)?, buffer(total, buffer_pool)?);
     for row in rows {
@@ -79,7 +79,7 @@ fn buffer(total: usize, buffer_pool: &BufferPool<u32>) -> Result<Vec<u32>> {
     Ok(vector)
 }
 
-fn bounds(rows: &[TokenRow]) -> Vec<i32> {
+fn offsets(rows: &[TokenRow]) -> Vec<i32> {
     let ends = rows.iter().scan(0_usize, |end, row| {
         *end += row.size();
         Some(to_i32(*end))
@@ -87,7 +87,7 @@ fn bounds(rows: &[TokenRow]) -> Vec<i32> {
     iter::once(0).chain(ends).collect()
 }
 
-fn ids(rows: &[TokenRow]) -> RaggedRows {
+fn window_ids(rows: &[TokenRow]) -> RaggedRows {
     let mut ids = RaggedRows::default();
     ids.offsets.push(0);
     for row in rows {
@@ -98,7 +98,7 @@ fn ids(rows: &[TokenRow]) -> RaggedRows {
     ids
 }
 
-fn keep(row: &TokenRow) -> [i32; 2] {
+fn kept_range(row: &TokenRow) -> [i32; 2] {
     let (start, stop) = row.info.window.keep;
     [to_i32(start), to_i32(stop)]
 }

@@ -11,10 +11,10 @@ use seqloom_sequences::{Batch, Reader, ReaderOptions};
 use super::row::Origin;
 
 /// Maximum number of records of one read.
-const READ_RECORDS: usize = 4096;
+const RECORDS_PER_READ: usize = 4096;
 /// Maximum number of residues of one read, so that they remain in the cache until they are
 /// used.
-const READ_RESIDUES: usize = 1 << 19;
+const RESIDUES_PER_READ: usize = 1 << 19;
 
 /// A file and its optional index.
 #[derive(Clone)]
@@ -70,17 +70,17 @@ impl RecordFiles {
 
     /// Reads records into `batch`, and returns the position of the first of these
     /// records, or `None` after the last record.
-    pub fn read(&mut self, batch: &mut Batch) -> Result<Option<Origin>> {
+    pub fn read_batch(&mut self, batch: &mut Batch) -> Result<Option<Origin>> {
         while let Some(input) = self.inputs.get(self.at.file) {
             let input = input.clone();
             let open = match self.open.take() {
                 Some(open) => open,
-                None => self.open(&input)?,
+                None => self.open_file(&input)?,
             };
-            let is_more = self.read_from(open, &input, batch)?;
+            let is_more = self.read_from_file(open, &input, batch)?;
             if is_more {
                 let first = self.at;
-                self.at = first.plus(batch.len() as u64);
+                self.at = first.advance_by(batch.len() as u64);
                 return Ok(Some(first));
             }
             self.at = self.at.next_file();
@@ -88,7 +88,7 @@ impl RecordFiles {
         Ok(None)
     }
 
-    fn open(&self, input: &SequenceFile) -> Result<FileAccess> {
+    fn open_file(&self, input: &SequenceFile) -> Result<FileAccess> {
         let record = self.at.record;
         let reader = |reader, skipped| Ok(FileAccess::Reader(Box::new(reader), skipped));
         let Some(index) = &input.index else {
@@ -104,7 +104,7 @@ impl RecordFiles {
         Ok(FileAccess::Index(Arc::clone(index)))
     }
 
-    fn read_from(
+    fn read_from_file(
         &mut self,
         open: FileAccess,
         input: &SequenceFile,
@@ -117,8 +117,8 @@ impl RecordFiles {
         match open {
             FileAccess::Reader(mut reader, skipped) => {
                 skip_records(&mut reader, skipped, batch)?;
-                let limit = READ_RECORDS.min(usize::try_from(left).unwrap_or(READ_RECORDS));
-                let is_more = reader.refill_batch(batch, limit, READ_RESIDUES)?;
+                let limit = RECORDS_PER_READ.min(usize::try_from(left).unwrap_or(RECORDS_PER_READ));
+                let is_more = reader.refill_batch(batch, limit, RESIDUES_PER_READ)?;
                 if !is_more && self.stop < u64::MAX {
                     return Err(too_few_records(&input.path));
                 }
@@ -137,8 +137,8 @@ impl RecordFiles {
 /// Skips records.
 fn skip_records(reader: &mut Reader, mut records: u64, batch: &mut Batch) -> Result<()> {
     while records > 0 {
-        let limit = READ_RECORDS.min(usize::try_from(records).unwrap_or(READ_RECORDS));
-        if !reader.refill_batch(batch, limit, READ_RESIDUES)? {
+        let limit = RECORDS_PER_READ.min(usize::try_from(records).unwrap_or(RECORDS_PER_READ));
+        if !reader.refill_batch(batch, limit, RESIDUES_PER_READ)? {
             return Ok(());
         }
         records -= batch.len() as u64;
@@ -149,7 +149,7 @@ fn skip_records(reader: &mut Reader, mut records: u64, batch: &mut Batch) -> Res
 /// Reads records by number.
 fn fetch_by_number(index: &Index, record: u64, stop: u64) -> Result<Batch> {
     let mean = (index.residue_count() / index.len().max(1)).max(1);
-    let limit = (READ_RESIDUES as u64 / mean).clamp(1, READ_RECORDS as u64);
+    let limit = (RESIDUES_PER_READ as u64 / mean).clamp(1, RECORDS_PER_READ as u64);
     let stop = stop.min(index.len()).min(record.saturating_add(limit));
     let numbers: Vec<i64> = (record..stop).map(u64::cast_signed).collect();
     index.fetch_records(&numbers, 1)

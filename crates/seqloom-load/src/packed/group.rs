@@ -5,9 +5,9 @@ use super::tokens::WindowTokens;
 use crate::gather::RaggedRows;
 
 /// Maximum number of windows of a group.
-const GROUP_WINDOWS: usize = 64;
+const MAX_GROUP_WINDOWS: usize = 64;
 /// Number of residues from which a group is full.
-const GROUP_RESIDUES: usize = 1 << 15;
+const FULL_GROUP_RESIDUES: usize = 1 << 15;
 
 /// The residues and tokens of several windows, and their metadata.
 #[derive(Debug, Default)]
@@ -28,11 +28,11 @@ impl WindowGroup {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.infos.len() >= GROUP_WINDOWS || self.letters.data.len() >= GROUP_RESIDUES
+        self.infos.len() >= MAX_GROUP_WINDOWS || self.letters.data.len() >= FULL_GROUP_RESIDUES
     }
 
     /// Adds a window to the group.
-    pub(super) fn push(&mut self, letters: &[u8], info: WindowInfo) {
+    pub(super) fn add_window(&mut self, letters: &[u8], info: WindowInfo) {
         self.letters.data.extend_from_slice(letters);
         let end = i64::try_from(self.letters.data.len()).unwrap_or(i64::MAX);
         self.letters.offsets.push(end);
@@ -40,7 +40,7 @@ impl WindowGroup {
     }
 
     /// Returns the tokenised windows, in order.
-    pub(super) fn rows(&mut self) -> impl Iterator<Item = TokenRow> {
+    pub(super) fn token_rows(&mut self) -> impl Iterator<Item = TokenRow> {
         let count = self.tokens.len();
         let tokens = &self.tokens;
         let infos = self.infos.drain(..count).enumerate();

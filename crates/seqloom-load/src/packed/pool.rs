@@ -46,7 +46,7 @@ impl WindowPool {
     }
 
     /// Adds a window to the pool; the window must fit into a batch.
-    pub fn add(&mut self, row: TokenRow) {
+    pub fn add_window(&mut self, row: TokenRow) {
         let number = self.first + self.rows.len() as u64;
         self.tokens += row.size();
         self.sizes.insert((row.size(), Reverse(number)));
@@ -64,12 +64,12 @@ impl WindowPool {
     }
 
     /// Removes and returns the windows of a batch, in order of arrival.
-    pub fn take(&mut self) -> Vec<TokenRow> {
-        let mut chosen = self.choose();
+    pub fn take_batch(&mut self) -> Vec<TokenRow> {
+        let mut chosen = self.choose_batch();
         chosen.sort_unstable();
         let rows: Vec<TokenRow> = chosen
             .iter()
-            .filter_map(|number| self.pull(*number))
+            .filter_map(|number| self.take_window(*number))
             .collect();
         while matches!(self.rows.front(), Some(None)) {
             self.rows.pop_front();
@@ -80,7 +80,7 @@ impl WindowPool {
     }
 
     /// Chooses a batch and removes its windows from `sizes`.
-    fn choose(&mut self) -> Vec<u64> {
+    fn choose_batch(&mut self) -> Vec<u64> {
         let Some(Some(oldest)) = self.rows.front() else {
             return Vec::new();
         };
@@ -95,7 +95,7 @@ impl WindowPool {
         chosen
     }
 
-    fn pull(&mut self, number: u64) -> Option<TokenRow> {
+    fn take_window(&mut self, number: u64) -> Option<TokenRow> {
         let position = usize::try_from(number - self.first).ok()?;
         self.rows.get_mut(position)?.take()
     }

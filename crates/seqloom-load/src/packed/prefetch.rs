@@ -13,7 +13,7 @@ use super::stream::{BatchStream, PackingFailure};
 use super::tokens::Tokenise;
 
 /// The time between two checks for signals.
-const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
+const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The result of reading a batch from a stream.
 type BatchResult = Result<Option<PackedBatch>, PackingFailure>;
@@ -54,23 +54,23 @@ impl<T: Tokenise + 'static> PrefetchedStream<T> {
             changed: Condvar::new(),
             max_batches: max_batches.max(1),
         };
-        Self(Threads::start("seqloom-packed", 1, queue, BatchQueue::work))
+        Self(Threads::start("seqloom-packed", 1, queue, BatchQueue::run))
     }
 
     /// Returns the next batch, or `None` after the last batch. Waits until the batch is
     /// ready; a signal ends the wait early.
-    pub fn next(&self) -> Result<BatchResult, Error> {
+    pub fn next_batch(&self) -> Result<BatchResult, Error> {
         if !self.0.is_in_this_process() || self.0.is_empty() {
             let message = "a stream that was created before a fork cannot be used after it";
             return Err(Error::argument(message));
         }
-        self.0.shared().next()
+        self.0.shared().next_batch()
     }
 
     /// Returns a hash of the ids and sequences of all records, after the last batch was
     /// returned.
-    pub fn content(&self) -> Option<u64> {
-        let state = self.0.shared().lock();
+    pub fn content_hash(&self) -> Option<u64> {
+        let state = self.0.shared().lock_state();
         match &state.last {
             Some(Ok(content)) if state.ready.is_empty() => Some(*content),
             _ => None,
@@ -80,18 +80,18 @@ impl<T: Tokenise + 'static> PrefetchedStream<T> {
 
 impl<T: Tokenise + 'static> SharedState for BatchQueue<T> {
     fn close(&self) {
-        self.lock().is_closed = true;
+        self.lock_state().is_closed = true;
         self.changed.notify_all();
     }
 }
 
 impl<T: Tokenise> BatchQueue<T> {
-    fn lock(&self) -> MutexGuard<'_, BatchQueueState<T>> {
+    fn lock_state(&self) -> MutexGuard<'_, BatchQueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self) -> Outcome<BatchResult> {
-        let mut state = self.lock();
+    fn next_batch(&self) -> Outcome<BatchResult> {
+        let mut state = self.lock_state();
         loop {
             if let Some(result) = state.ready.pop_front() {
                 // Wake the thread only when the queue is half empty, because a wake-up
@@ -105,49 +105,50 @@ impl<T: Tokenise> BatchQueue<T> {
                 return Ok(last.clone().map(|_| None));
             }
             state.is_waiting = true;
-            let waited = self.changed.wait_timeout(state, SIGNAL_INTERVAL);
+            let waited = self.changed.wait_timeout(state, SIGNAL_CHECK_INTERVAL);
             let (back, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             state = back;
             state.is_waiting = false;
             if timeout.timed_out() {
                 drop(state);
                 check_signals().map_err(|error| Error::argument(error.to_string()))?;
-                state = self.lock();
+                state = self.lock_state();
             }
         }
     }
 
     /// Makes batches until the queue is closed. This function runs in the thread that
     /// makes batches in advance.
-    fn work(&self) {
-        let Some(mut stream) = self.lock().stream.take() else {
+    fn run(&self) {
+        let Some(mut stream) = self.lock_state().stream.take() else {
             return;
         };
         loop {
             let batch = catch_unwind(AssertUnwindSafe(|| stream.next_batch()));
-            let batch = batch.unwrap_or_else(|_| Err(PackingFailure::Reading(thread_panicked())));
+            let batch =
+                batch.unwrap_or_else(|_| Err(PackingFailure::Reading(panicked_thread_error())));
             match batch {
                 Ok(Some(packed)) => {
-                    if !self.put(packed) {
+                    if !self.add_batch(packed) {
                         return;
                     }
                 }
-                Ok(None) => return self.end(Ok(stream.content())),
-                Err(failure) => return self.end(Err(failure)),
+                Ok(None) => return self.close_with(Ok(stream.content_hash())),
+                Err(failure) => return self.close_with(Err(failure)),
             }
         }
     }
 
     /// Closes the queue.
-    fn end(&self, last: Result<u64, PackingFailure>) {
-        self.lock().last = Some(last);
+    fn close_with(&self, last: Result<u64, PackingFailure>) {
+        self.lock_state().last = Some(last);
         self.changed.notify_all();
     }
 
     /// Queues a batch as soon as the queue has room. Returns true if the stream should make
     /// more batches.
-    fn put(&self, packed: PackedBatch) -> bool {
-        let mut state = self.lock();
+    fn add_batch(&self, packed: PackedBatch) -> bool {
+        let mut state = self.lock_state();
         while state.ready.len() >= self.max_batches && !state.is_closed {
             let back = self.changed.wait(state);
             state = back.unwrap_or_else(PoisonError::into_inner);
@@ -160,6 +161,6 @@ impl<T: Tokenise> BatchQueue<T> {
     }
 }
 
-fn thread_panicked() -> Error {
+fn panicked_thread_error() -> Error {
     Error::argument("the thread that packs batches failed; please report this")
 }

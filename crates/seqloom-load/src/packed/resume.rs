@@ -31,7 +31,7 @@ pub(super) enum WindowState {
 
 impl ResumePoint {
     /// Creates the position before the first record.
-    pub fn start(first: Origin) -> Self {
+    pub fn first_record(first: Origin) -> Self {
         Self {
             from: first,
             next: (first.ordinal, 0),
@@ -39,7 +39,7 @@ impl ResumePoint {
         }
     }
 
-    pub(super) fn state_of(&self, key: (u64, u64)) -> WindowState {
+    pub(super) fn window_state(&self, key: (u64, u64)) -> WindowState {
         match self.waiting.binary_search(&key) {
             _ if key >= self.next => WindowState::New,
             Ok(_) => WindowState::Waiting,
@@ -48,7 +48,7 @@ impl ResumePoint {
     }
 
     /// Returns true if the hash of the content includes this record.
-    pub(super) fn has_hashed(&self, ordinal: u64) -> bool {
+    pub(super) fn has_hashed_record(&self, ordinal: u64) -> bool {
         (ordinal, 0) < self.next
     }
 }

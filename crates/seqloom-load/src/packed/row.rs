@@ -1,6 +1,6 @@
 //! A tokenised window.
 
-use super::cut::TokenWindow;
+use super::windows::TokenWindow;
 
 /// The position of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Origin {
 impl Origin {
     /// Returns the position that is `records` records later in the same file.
     #[must_use]
-    pub fn plus(self, records: u64) -> Self {
+    pub fn advance_by(self, records: u64) -> Self {
         Self {
             record: self.record + records,
             ordinal: self.ordinal + records,
@@ -74,11 +74,11 @@ impl WindowInfo {
     }
 
     /// Returns the position and the key of the next window.
-    pub(super) fn next(&self) -> (Origin, (u64, u64)) {
+    pub(super) fn next_window(&self) -> (Origin, (u64, u64)) {
         if let Some(start) = self.window.next {
             return (self.origin, (self.origin.ordinal, start as u64));
         }
-        let next = self.origin.plus(1);
+        let next = self.origin.advance_by(1);
         (next, (next.ordinal, 0))
     }
 }

@@ -8,13 +8,13 @@ use seqloom_sequences::Batch;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::batch::PackedBatch;
-use super::cut::{TokenWindow, WindowCutter};
 use super::files::RecordFiles;
 use super::group::WindowGroup;
 use super::pool::WindowPool;
 use super::resume::{ResumePoint, WindowState};
 use super::row::{Origin, TokenRow, WindowInfo};
 use super::tokens::Tokenise;
+use super::windows::{TokenWindow, WindowCutter};
 use crate::gather::{RaggedView, first_word};
 
 /// The index in `met` of the count of final stops (`*`) that were removed from sequences.
@@ -131,50 +131,50 @@ impl<T: Tokenise> BatchStream<T> {
         loop {
             while let Some(row) = self.queue.pop_front() {
                 self.add_to_pool(row)?;
-                if self.has_caught_up() && self.pool.is_full() {
-                    return self.pack();
+                if self.has_restored_pool() && self.pool.is_full() {
+                    return self.pack_batch();
                 }
             }
-            if !self.refill() {
+            if !self.refill_pool() {
                 break;
             }
         }
         if !self.pool.is_empty() {
-            return self.pack();
+            return self.pack_batch();
         }
         match &self.failed {
             Some(failure) => Err(failure.clone()),
-            None => self.check_missing().map(|()| None),
+            None => self.check_missing_windows().map(|()| None),
         }
     }
 
     /// Returns a hash of the ids and sequences of the records read so far, in order.
-    pub fn content(&self) -> u64 {
+    pub fn content_hash(&self) -> u64 {
         self.content
     }
 
     /// Returns true if the pool again contains all windows that were in the pool at
     /// `begun`. A batch that is packed before all these windows are read would differ
     /// from the batch of a stream that was not interrupted.
-    fn has_caught_up(&self) -> bool {
+    fn has_restored_pool(&self) -> bool {
         self.next.1 > self.begun.next
     }
 
     /// Adds a window to the pool.
     fn add_to_pool(&mut self, row: TokenRow) -> Result<(), PackingFailure> {
-        if self.begun.state_of(row.key()) == WindowState::Waiting {
+        if self.begun.window_state(row.key()) == WindowState::Waiting {
             self.missing = self.missing.saturating_sub(1);
         } else {
-            self.check_missing()?;
-            self.next = row.info.next();
+            self.check_missing_windows()?;
+            self.next = row.info.next_window();
             self.content_packed = row.info.content;
         }
-        self.pool.add(row);
+        self.pool.add_window(row);
         Ok(())
     }
 
     /// Returns an error if the files lack a window that was in the pool at `begun`.
-    fn check_missing(&self) -> Result<(), PackingFailure> {
+    fn check_missing_windows(&self) -> Result<(), PackingFailure> {
         if self.missing == 0 {
             return Ok(());
         }
@@ -184,17 +184,17 @@ impl<T: Tokenise> BatchStream<T> {
         Err(PackingFailure::Reading(error))
     }
 
-    fn pack(&mut self) -> Result<Option<PackedBatch>, PackingFailure> {
-        let rows = self.pool.take();
+    fn pack_batch(&mut self) -> Result<Option<PackedBatch>, PackingFailure> {
+        let rows = self.pool.take_batch();
         let mut packed =
             PackedBatch::new(&rows, &self.buffer_pool).map_err(PackingFailure::Reading)?;
-        packed.resume = self.resume();
-        packed.met = self.tokeniser.met();
+        packed.resume = self.resume_point();
+        packed.met = self.tokeniser.take_character_counts();
         packed.met[FINAL_STOP_INDEX] += mem::take(&mut self.stops);
         Ok(Some(packed))
     }
 
-    fn resume(&self) -> ResumePoint {
+    fn resume_point(&self) -> ResumePoint {
         let oldest = self.pool.iter().next();
         ResumePoint {
             from: oldest.map_or(self.next.0, |row| row.info.origin),
@@ -206,12 +206,12 @@ impl<T: Tokenise> BatchStream<T> {
 
     /// Reads more records and tokenises a group of windows. Returns true if the files may
     /// contain more records.
-    fn refill(&mut self) -> bool {
+    fn refill_pool(&mut self) -> bool {
         if self.failed.is_some() {
             return false;
         }
         if self.record >= self.batch.len() {
-            match self.files.read(&mut self.batch) {
+            match self.files.read_batch(&mut self.batch) {
                 Ok(Some(origin)) => (self.origin, self.record, self.start) = (origin, 0, 0),
                 Ok(None) => return false,
                 Err(error) => {
@@ -220,13 +220,13 @@ impl<T: Tokenise> BatchStream<T> {
                 }
             }
         }
-        self.gather();
-        self.tokenise();
+        self.fill_group();
+        self.tokenise_group();
         true
     }
 
     /// Splits records into windows until the group is full.
-    fn gather(&mut self) {
+    fn fill_group(&mut self) {
         self.group.clear();
         while self.record < self.batch.len() && !self.group.is_full() {
             if let Err((origin, cause)) = self.split_record() {
@@ -238,10 +238,10 @@ impl<T: Tokenise> BatchStream<T> {
 
     /// Splits the rest of a record into windows until the group is full.
     fn split_record(&mut self) -> Result<(), (Origin, Cause)> {
-        let origin = self.origin.plus(self.record as u64);
+        let origin = self.origin.advance_by(self.record as u64);
         let (header, sequence) = header_and_sequence(&self.batch, self.record);
-        let letters = self.tokeniser.strip(sequence);
-        if self.start == 0 && !self.begun.has_hashed(origin.ordinal) {
+        let letters = self.tokeniser.strip_ignored(sequence);
+        if self.start == 0 && !self.begun.has_hashed_record(origin.ordinal) {
             self.content = extend_hash(self.content, first_word(header), sequence);
             self.stops += i64::from(letters.len() < sequence.len());
         }
@@ -258,11 +258,12 @@ impl<T: Tokenise> BatchStream<T> {
                 content: self.content,
             };
             let key = (origin.ordinal, window.start as u64);
-            if self.begun.state_of(key) != WindowState::Done {
+            if self.begun.window_state(key) != WindowState::Done {
                 self.rule
                     .check(&self.tokeniser, window)
                     .map_err(|cause| (origin, cause))?;
-                self.group.push(&letters[window.start..window.stop], info());
+                self.group
+                    .add_window(&letters[window.start..window.stop], info());
             }
             self.start = window.next.unwrap_or_default();
             if window.next.is_none() {
@@ -274,14 +275,14 @@ impl<T: Tokenise> BatchStream<T> {
     }
 
     /// Tokenises the windows of the group.
-    fn tokenise(&mut self) {
+    fn tokenise_group(&mut self) {
         let group = &mut self.group;
         if group.infos.is_empty() {
             return;
         }
         let done = self.tokeniser.tokenise(&group.letters, &mut group.tokens);
         let before = self.queue.len();
-        self.queue.extend(group.rows());
+        self.queue.extend(group.token_rows());
         if let Err(error) = done {
             self.failed = group.infos.first().map(|info| token_failure(info, error));
         }
@@ -301,7 +302,7 @@ impl<T: Tokenise> BatchStream<T> {
         PackingFailure::Record {
             origin,
             id: first_word(header).into(),
-            letters: self.tokeniser.strip(sequence).len(),
+            letters: self.tokeniser.strip_ignored(sequence).len(),
             cause,
         }
     }

@@ -79,7 +79,7 @@ fn all(mut stream: BatchStream<LetterTokens>) -> (Vec<PackedBatch>, u64) {
     while let Some(packed) = stream.next_batch().unwrap() {
         found.push(packed);
     }
-    (found, stream.content())
+    (found, stream.content_hash())
 }
 
 fn keys(packed: &PackedBatch) -> Vec<(i64, i64)> {
@@ -169,12 +169,12 @@ proptest! {
         let (whole, content) = all(stream(&file, rule, ResumePoint::default()));
         let thread = PrefetchedStream::start(stream(&file, rule, ResumePoint::default()), prefetch);
         for packed in &whole {
-            let found = thread.next().unwrap().unwrap().unwrap();
+            let found = thread.next_batch().unwrap().unwrap().unwrap();
             prop_assert_eq!(keys(&found), keys(packed));
             prop_assert_eq!(&found.tokens, &packed.tokens);
         }
-        prop_assert!(thread.next().unwrap().unwrap().is_none());
-        prop_assert_eq!(thread.content(), Some(content));
+        prop_assert!(thread.next_batch().unwrap().unwrap().is_none());
+        prop_assert_eq!(thread.content_hash(), Some(content));
     }
 }
 

@@ -38,7 +38,7 @@ impl WindowTokens {
 pub trait Tokenise: Send {
     /// Returns the sequence without characters that are ignored, such as a final stop
     /// (`*`).
-    fn strip<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
+    fn strip_ignored<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
         sequence
     }
 
@@ -53,27 +53,27 @@ pub trait Tokenise: Send {
     fn tokenise(&mut self, windows: &RaggedRows, out: &mut WindowTokens) -> Result<()>;
 
     /// Returns the counts of unusual characters by kind since the last call.
-    fn met(&mut self) -> [i64; 7] {
+    fn take_character_counts(&mut self) -> [i64; 7] {
         [0; 7]
     }
 }
 
 /// Implements [`Tokenise::tokenise`] with a kernel. The kernel does not remove ignored
 /// characters, because they were removed before the record was split.
-pub fn fill_rows(
+pub fn tokenise_rows(
     (letters, kernel): (&LetterTable, &dyn RowKernel<u32>),
     windows: &RaggedRows,
     out: &mut WindowTokens,
 ) -> Result<LetterCounts> {
-    let done = fill_first((letters, kernel), windows, usize::MAX, out);
+    let done = tokenise_first_rows((letters, kernel), windows, usize::MAX, out);
     if let Err(Error::Letter { record, .. }) = &done {
-        fill_first((letters, kernel), windows, *record, out)?;
+        tokenise_first_rows((letters, kernel), windows, *record, out)?;
     }
     done
 }
 
 /// Writes the tokens of the first windows to `out`.
-fn fill_first(
+fn tokenise_first_rows(
     (letters, kernel): (&LetterTable, &dyn RowKernel<u32>),
     windows: &RaggedRows,
     count: usize,

@@ -18,7 +18,9 @@ pub(crate) fn permutation(
     mut out: PyReadwriteArray1<'_, i64>,
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
-    pool::run(py, 1, || Permutation::new(n, Key([key0, key1])).fill(out))
+    pool::run(py, 1, || {
+        Permutation::new(n, Key([key0, key1])).write_all(out)
+    })
 }
 
 /// Returns the number at one index of the permutation of `range(n)` for the key.
@@ -39,5 +41,5 @@ pub(crate) fn permuted_at(
 ) -> PyResult<()> {
     let (indices, out) = (indices.as_slice()?, out.as_slice_mut()?);
     let order = Permutation::new(n, Key([key.0, key.1]));
-    pool::run(py, 1, || order.pick(indices, out))
+    pool::run(py, 1, || order.write_at(indices, out))
 }

@@ -143,7 +143,7 @@ impl PackedStream {
         };
         let answer = pool::run(py, 1, || match running {
             StreamMode::Here(stream) => Ok(stream.next_batch()),
-            StreamMode::Ahead(stream) => stream.next(),
+            StreamMode::Ahead(stream) => stream.next_batch(),
         })?;
         match answer {
             Ok(Some(packed)) => self.convert(py, packed).map(Some),
@@ -166,8 +166,8 @@ impl PackedStream {
     /// Returns a hash of the ids and residues of all records, after the last batch.
     fn content(&self) -> Option<u64> {
         match self.running.as_ref()? {
-            StreamMode::Here(stream) => Some(stream.content()),
-            StreamMode::Ahead(stream) => stream.content(),
+            StreamMode::Here(stream) => Some(stream.content_hash()),
+            StreamMode::Ahead(stream) => stream.content_hash(),
         }
     }
 

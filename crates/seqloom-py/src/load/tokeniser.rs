@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use seqloom_core::{Error, Result};
 use seqloom_encode::LetterTable;
 use seqloom_load::gather::RaggedRows;
-use seqloom_load::packed::{Tokenise, WindowTokens, fill_rows};
+use seqloom_load::packed::{Tokenise, WindowTokens, tokenise_rows};
 
 use crate::{encode::kernel::SequenceKernel, error};
 
@@ -48,7 +48,7 @@ impl Tokeniser {
 }
 
 impl Tokenise for Tokeniser {
-    fn strip<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
+    fn strip_ignored<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Kernel { kernel, .. } => match kernel.get().four_byte_kernel() {
                 Some((letters, _)) => letters.strip_stop(sequence),
@@ -78,7 +78,7 @@ impl Tokenise for Tokeniser {
                 let Some((_, kernel)) = kernel.get().four_byte_kernel() else {
                     return Err(Error::argument("4-byte tokens are required"));
                 };
-                let counts = fill_rows((letters, kernel), windows, out)?.to_array();
+                let counts = tokenise_rows((letters, kernel), windows, out)?.to_array();
                 for (sum, count) in met.iter_mut().zip(counts) {
                     *sum += count;
                 }
@@ -88,7 +88,7 @@ impl Tokenise for Tokeniser {
         }
     }
 
-    fn met(&mut self) -> [i64; 7] {
+    fn take_character_counts(&mut self) -> [i64; 7] {
         match self {
             Self::Kernel { met, .. } => std::mem::take(met),
             Self::Function(_) => [0; 7],

@@ -8,15 +8,15 @@ use seqloom_core::Result;
 use seqloom_encode::genotype::count::{PositionMask, count_genotypes, count_positions};
 use seqloom_plink::Bed;
 
-use super::{CODES, COUNT_BYTES, MAX_COUNTED_LINES, Survey};
-use crate::genotype::shares::{Bytes, fill_chunks};
+use super::{CODES, COUNTED_BYTES_PER_READ, CodeCounter, MAX_COUNTED_LINES};
+use crate::genotype::chunks::{Buffer, fill_chunks};
 
 /// Maximum number of bytes of a row that are read in one call.
-const MAX_WIDTH_BYTES: usize = COUNT_BYTES / MAX_COUNTED_LINES;
+const MAX_WIDTH_BYTES: usize = COUNTED_BYTES_PER_READ / MAX_COUNTED_LINES;
 /// Minimum number of bytes of a row that are read in one call.
 const MIN_WIDTH_BYTES: usize = 1 << 12;
 
-impl Survey {
+impl CodeCounter {
     pub(super) fn count_columns(
         &self,
         bed: &Bed,
@@ -46,14 +46,14 @@ impl Survey {
     ) -> Result<()> {
         let column = VariantColumns::new(variants);
         let width = column.bytes.len();
-        let mut parts = Bytes::take(width * MAX_COUNTED_LINES.min(self.layout.individuals))?;
+        let mut parts = Buffer::of_size(width * MAX_COUNTED_LINES.min(self.layout.individuals))?;
         rows.fill(0);
         for first in (0..self.layout.individuals).step_by(MAX_COUNTED_LINES) {
             let lines = first..(first + MAX_COUNTED_LINES).min(self.layout.individuals);
-            for (line, part) in lines.clone().zip(parts.all().chunks_mut(width)) {
+            for (line, part) in lines.clone().zip(parts.bytes().chunks_mut(width)) {
                 bed.read(self.layout.start(line) + column.bytes.start as u64, part)?;
             }
-            let lines: Vec<_> = lines.zip(parts.all().chunks(width)).collect();
+            let lines: Vec<_> = lines.zip(parts.bytes().chunks(width)).collect();
             self.add_lines(&lines, &column, rows);
             column.add_missing(&lines, missing);
         }

@@ -7,10 +7,10 @@ use seqloom_core::Result;
 use seqloom_encode::genotype::count::{count_genotypes, count_positions};
 use seqloom_plink::Bed;
 
-use super::{CODES, COUNT_BYTES, MAX_COUNTED_LINES, Survey, by_code};
-use crate::genotype::shares::{Bytes, fill_chunks};
+use super::{CODES, COUNTED_BYTES_PER_READ, CodeCounter, MAX_COUNTED_LINES, by_code};
+use crate::genotype::chunks::{Buffer, fill_chunks};
 
-impl Survey {
+impl CodeCounter {
     pub(super) fn count_lines(
         &self,
         bed: &Bed,
@@ -19,7 +19,7 @@ impl Survey {
         check: bool,
     ) -> Result<()> {
         let stride = self.layout.stride();
-        let block = (COUNT_BYTES / stride.max(1)).clamp(1, MAX_COUNTED_LINES);
+        let block = (COUNTED_BYTES_PER_READ / stride.max(1)).clamp(1, MAX_COUNTED_LINES);
         let row = CODES * self.masks.len();
         fill_chunks(
             rows,
@@ -27,13 +27,13 @@ impl Survey {
             || (),
             |(), number, rows| {
                 let first = self.next + number * block;
-                let mut lines = Bytes::take(rows.len() / row * stride)?;
-                bed.lines(&self.layout, first, lines.all())?;
+                let mut lines = Buffer::of_size(rows.len() / row * stride)?;
+                bed.lines(&self.layout, first, lines.bytes())?;
                 if check {
                     self.padding
-                        .add_lines(bed, &self.layout, first, lines.all())?;
+                        .add_lines(bed, &self.layout, first, lines.bytes())?;
                 }
-                self.count_block(lines.all(), rows, missing);
+                self.count_block(lines.bytes(), rows, missing);
                 Ok(())
             },
         )

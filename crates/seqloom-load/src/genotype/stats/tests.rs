@@ -38,11 +38,11 @@ fn write(name: &str, layout: &BedLayout, seed: u64) -> (PathBuf, Vec<Vec<u8>>) {
 
 /// Returns the genotype counts of a pass that counts `step` variants in each call.
 fn survey(bed: &Bed, layout: BedLayout, group_of: &[usize], step: usize) -> (Vec<u32>, Vec<u32>) {
-    let mut pass = Survey::new(layout, group_of.to_vec(), 2).unwrap();
+    let mut pass = CodeCounter::new(layout, group_of.to_vec(), 2).unwrap();
     let mut rows = vec![9; layout.variants * 2 * CODES];
     let mut missing = vec![0; layout.individuals];
     for rows in rows.chunks_mut(step * 2 * CODES) {
-        pass.advance(bed, rows, &mut missing, false).unwrap();
+        pass.count_next(bed, rows, &mut missing, false).unwrap();
     }
     (rows, missing)
 }
@@ -85,14 +85,14 @@ fn a_file_that_is_truncated_during_a_pass_is_an_error_in_every_thread() {
     };
     let (path, _) = write("cut.bed", &layout, 7);
     let bed = Bed::open(&path, true).unwrap();
-    let mut pass = Survey::new(layout, vec![0; 4000], 1).unwrap();
+    let mut pass = CodeCounter::new(layout, vec![0; 4000], 1).unwrap();
     let (mut rows, mut missing) = (vec![0; 3000 * CODES], vec![0; 4000]);
     let (first, rest) = rows.split_at_mut(1000 * CODES);
-    pass.advance(&bed, first, &mut missing, true).unwrap();
+    pass.count_next(&bed, first, &mut missing, true).unwrap();
     let file = fs::File::options().write(true).open(&path).unwrap();
     file.set_len(2_500_000).unwrap();
     let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-    let error = pool.install(|| pass.advance(&bed, rest, &mut missing, true));
+    let error = pool.install(|| pass.count_next(&bed, rest, &mut missing, true));
     assert!(error.unwrap_err().to_string().contains("found 2500000"));
 }
 
@@ -115,8 +115,8 @@ fn suspicious_last_positions_are_an_error_in_files_with_many_lines() {
         (1..=lines).for_each(|line| bytes[2 + line * stride] &= 0b11);
         fs::write(&path, bytes).unwrap();
         let bed = Bed::open(&path, true).unwrap();
-        let mut pass = Survey::new(layout, vec![0; 2], 1).unwrap();
-        let found = pass.advance(&bed, &mut [0; 100 * CODES], &mut [0; 2], true);
+        let mut pass = CodeCounter::new(layout, vec![0; 2], 1).unwrap();
+        let found = pass.count_next(&bed, &mut [0; 100 * CODES], &mut [0; 2], true);
         assert!(found.is_ok(), "{found:?}");
         assert_eq!(bed.take_warning().is_some(), major == Major::Variant);
     }
@@ -129,5 +129,5 @@ fn every_individual_needs_a_group() {
         individuals: 3,
         variants: 1,
     };
-    assert!(Survey::new(layout, vec![0; 2], 1).is_err());
+    assert!(CodeCounter::new(layout, vec![0; 2], 1).is_err());
 }

@@ -11,7 +11,7 @@ use seqloom_core::Error;
 use seqloom_encode::genotype::Genotype;
 use seqloom_load::genotype::read::decode_memory;
 use seqloom_load::genotype::source::MemorySource;
-use seqloom_load::genotype::{GenotypeRequest, MatrixOrder, Picks, read};
+use seqloom_load::genotype::{GenotypeRequest, Indices, MatrixOrder, read_genotypes};
 use seqloom_macros::python_export;
 use seqloom_plink::{Bed, Major, padding};
 
@@ -87,8 +87,8 @@ impl BedFile {
 /// The arguments of [`BedFile::read`], except the array to fill.
 struct BedRead {
     shape: BedShape,
-    individuals: Picks,
-    variants: Picks,
+    individuals: Indices,
+    variants: Indices,
     count_a1: bool,
     check: bool,
     threads: usize,
@@ -123,7 +123,7 @@ impl BedFile {
                 order,
                 check: call.check,
             };
-            read(request, out)
+            read_genotypes(request, out)
         })?;
         issue_warning(py, &self.bed)
     }
@@ -152,13 +152,13 @@ fn num_threads(threads: usize, bytes: usize) -> usize {
 
 const PARALLEL_BYTES: usize = 1 << 19;
 
-fn to_picks(py: Python<'_>, positions: AxisPositions<'_>, count: usize) -> PyResult<Picks> {
+fn to_picks(py: Python<'_>, positions: AxisPositions<'_>, count: usize) -> PyResult<Indices> {
     let Some(positions) = positions else {
-        return Ok(Picks::all(count));
+        return Ok(Indices::all_of(count));
     };
     let positions = positions.as_slice()?.iter().map(|&at| usize::try_from(at));
     match positions.collect() {
-        Ok(positions) => Ok(Picks::at(positions)),
+        Ok(positions) => Ok(Indices::from_list(positions)),
         Err(_) => Err(error::exception_for(py, &negative_position())),
     }
 }
@@ -204,7 +204,7 @@ pub(crate) fn decode_lines(
 /// The arguments of [`decode_lines`], except the array to fill.
 struct LineDecoding<'a> {
     source: MemorySource<'a>,
-    positions: Picks,
+    positions: Indices,
     along: bool,
     count_a1: bool,
     threads: usize,

@@ -9,7 +9,7 @@ use numpy::{
 use pyo3::prelude::*;
 use seqloom_core::{Error, Result, error::Fault};
 use seqloom_encode::{genotype::Genotype, genotype::each::SelectByCode};
-use seqloom_load::genotype::codes::{COUNTED_CODES, Codes};
+use seqloom_load::genotype::codes::{COUNTED_CODES, CodeRows};
 use seqloom_load::genotype::content::hash_file;
 use seqloom_load::genotype::progress::Progress;
 use seqloom_load::genotype::relayout::Relayout;
@@ -43,12 +43,12 @@ impl GenotypeWatch {
     /// Returns the number of bytes of the `.bed` processed so far.
     #[getter]
     fn bytes(&self) -> u64 {
-        self.progress.bytes()
+        self.progress.processed_bytes()
     }
 
     /// Cancels the pass over the `.bed`, which then raises an error.
     fn stop(&self) {
-        self.progress.stop();
+        self.progress.cancel();
     }
 }
 
@@ -110,8 +110,8 @@ impl GenotypeLayer {
         let codes = pool::run(py, threads, || {
             let relayout = self.relayout(&watch.progress, room)?;
             let mut memory = MemorySink::new(&relayout.layout())?;
-            relayout.run(&mut memory, check)?;
-            Ok(Codes::in_memory(relayout.layout(), memory.into_lines()))
+            relayout.write_copy(&mut memory, check)?;
+            Ok(CodeRows::in_memory(relayout.layout(), memory.into_lines()))
         })?;
         issue_warning(py, &self.bed.get().bed)?;
         Ok(GenotypeCodes { codes })
@@ -131,8 +131,8 @@ impl GenotypeLayer {
         let sums = pool::run(py, threads, || {
             let relayout = self.relayout(&watch.progress, room)?;
             let mut file = BedSink::create(&path, relayout.layout())?;
-            relayout.run(&mut file, check)?;
-            file.finish()
+            relayout.write_copy(&mut file, check)?;
+            file.sync_to_disk()
         })?;
         issue_warning(py, &self.bed.get().bed)?;
         Ok(sums.into_pyarray(py))
@@ -156,7 +156,7 @@ impl GenotypeLayer {
 /// Rows of two-bit codes by index, in memory or in an open file.
 #[python_export(frozen)]
 pub(crate) struct GenotypeCodes {
-    codes: Codes,
+    codes: CodeRows,
 }
 
 #[python_export]
@@ -182,7 +182,7 @@ impl GenotypeCodes {
                 let found = format!("rows have an unexpected layout ({})", layout.major);
                 return Err(bed.fault(Fault::of_file(found)));
             }
-            Codes::of_file(bed, layout, sums)
+            CodeRows::from_file(bed, layout, sums)
         })?;
         Ok(Self { codes })
     }
@@ -225,7 +225,7 @@ impl GenotypeCodes {
         let mut out = out.try_readwrite()?;
         let out = out.as_slice_mut()?;
         let threads = num_threads(threads, 4 * out.len());
-        pool::run(py, threads, || self.codes.gather(&lines, out))
+        pool::run(py, threads, || self.codes.copy_lines(&lines, out))
     }
 
     /// Returns the counts of missing, heterozygous and homozygous A2 genotypes at each
@@ -243,7 +243,7 @@ impl GenotypeCodes {
             if by_line {
                 self.codes.count_lines(&lines)
             } else {
-                self.codes.count(&lines)
+                self.codes.count_positions(&lines)
             }
         })?;
         let size = counts.len();

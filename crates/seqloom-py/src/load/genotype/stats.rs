@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArra
 use pyo3::prelude::*;
 use seqloom_core::Error;
 use seqloom_encode::genotype::hardy;
-use seqloom_load::genotype::stats::Survey;
+use seqloom_load::genotype::stats::CodeCounter;
 use seqloom_macros::python_export;
 
 use super::bed_file::{BedFile, issue_warning};
@@ -16,7 +16,7 @@ use crate::{error, pool};
 #[python_export(frozen)]
 pub(crate) struct GenotypeSurvey {
     bed: Py<BedFile>,
-    survey: Mutex<Survey>,
+    survey: Mutex<CodeCounter>,
 }
 
 #[python_export]
@@ -35,7 +35,7 @@ impl GenotypeSurvey {
         let group = group.as_slice()?;
         let survey = pool::run(py, 1, || {
             let layout = bed.get().bed.layout(shape.0, shape.1)?;
-            Survey::new(
+            CodeCounter::new(
                 layout,
                 group.iter().map(|at| usize::from(*at)).collect(),
                 groups,
@@ -61,7 +61,7 @@ impl GenotypeSurvey {
         let bed = &self.bed.get().bed;
         pool::run(py, threads, || {
             let mut survey = self.survey.lock().unwrap_or_else(PoisonError::into_inner);
-            survey.advance(bed, counts, missing, check)
+            survey.count_next(bed, counts, missing, check)
         })?;
         issue_warning(py, bed)
     }

@@ -11,11 +11,11 @@ use seqloom_core::{Error, Result, buffer_pool::BufferPool, interrupt::CancelToke
 static LINE_BUFFERS: LazyLock<BufferPool<u8>> = LazyLock::new(BufferPool::default);
 
 /// A buffer that returns to the buffer pool when it is dropped.
-pub(super) struct Bytes(Vec<u8>);
+pub(super) struct Buffer(Vec<u8>);
 
-impl Bytes {
+impl Buffer {
     /// Takes a buffer of `size` bytes, whose content is unspecified.
-    pub(super) fn take(size: usize) -> Result<Self> {
+    pub(super) fn of_size(size: usize) -> Result<Self> {
         let mut bytes = LINE_BUFFERS.take();
         bytes
             .try_reserve(size.saturating_sub(bytes.len()))
@@ -24,12 +24,12 @@ impl Bytes {
         Ok(Self(bytes))
     }
 
-    pub(super) fn all(&mut self) -> &mut [u8] {
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
         &mut self.0
     }
 }
 
-impl Drop for Bytes {
+impl Drop for Buffer {
     fn drop(&mut self) {
         LINE_BUFFERS.put(std::mem::take(&mut self.0));
     }

@@ -3,15 +3,15 @@
 use seqloom_core::Result;
 use seqloom_encode::genotype::{CodeTable, Genotype, column, row};
 
-use super::gather::{Gather, LinePositions};
-use super::picks::{LineRequest, Picks};
-use super::shares::{self, Bytes, RowSlot};
+use super::chunks::{self, Buffer, RowSlot};
+use super::gather::{LinePositions, LineReads};
+use super::indices::{Indices, LineRequest};
 use super::source::LineSource;
 
 /// Number of bytes that a thread reads in one call.
-const READ_BYTES: usize = 1 << 18;
+const BYTES_PER_READ: usize = 1 << 18;
 /// Maximum number of selected `.bed` rows that a thread reads in one call.
-const MAX_LINES: usize = 1 << 12;
+const MAX_READ_LINES: usize = 1 << 12;
 
 /// Fills `out` row by row.
 pub(super) fn read_rows<T: Genotype>(
@@ -23,32 +23,35 @@ pub(super) fn read_rows<T: Genotype>(
     if out.is_empty() {
         return Ok(());
     }
-    let gather = Gather::new(source, &request.positions, LinePositions::by_fastest_method);
-    let widest = (gather.width() * gather.read_ratio(&request.lines)).max(row * size_of::<T>() / 4);
-    let share = (READ_BYTES / widest.max(1)).clamp(1, request.lines.len());
+    let gather = LineReads::new(source, &request.positions, LinePositions::by_fastest_method);
+    let widest =
+        (gather.read_width() * gather.read_ratio(&request.lines)).max(row * size_of::<T>() / 4);
+    let share = (BYTES_PER_READ / widest.max(1)).clamp(1, request.lines.len());
     match &request.lines {
-        Picks::Range(range) => decode_consecutive(&gather, request, (range.start, share), out),
-        Picks::Some(lines) => decode_some(&gather, request, (lines, share.min(MAX_LINES)), out),
+        Indices::Range(range) => decode_consecutive(&gather, request, (range.start, share), out),
+        Indices::Some(lines) => {
+            decode_selected(&gather, request, (lines, share.min(MAX_READ_LINES)), out)
+        }
     }
 }
 
 /// Decodes consecutive `.bed` rows, beginning with row `start`.
 fn decode_consecutive<T: Genotype>(
-    gather: &Gather<'_, impl LineSource>,
+    gather: &LineReads<'_, impl LineSource>,
     request: &LineRequest<T>,
     (start, share): (usize, usize),
     out: &mut [T],
 ) -> Result<()> {
-    let (row, width) = (request.positions.len(), gather.width());
-    shares::fill_chunks(
+    let (row, width) = (request.positions.len(), gather.read_width());
+    chunks::fill_chunks(
         out,
         share * row,
-        Scratch::default,
+        Buffers::default,
         |scratch, number, out| {
             let count = out.len() / row;
-            let mut bytes = Bytes::take(gather.size_of_lines(count))?;
-            let fetched = bytes.all();
-            gather.fetch(start + number * share, &mut fetched[..count * width])?;
+            let mut bytes = Buffer::of_size(gather.line_bytes(count))?;
+            let fetched = bytes.bytes();
+            gather.fetch_lines(start + number * share, &mut fetched[..count * width])?;
             let lines = (0..count).map(|line| &fetched[line * width..]);
             decode_rows(
                 gather,
@@ -62,17 +65,17 @@ fn decode_consecutive<T: Genotype>(
 }
 
 /// Decodes selected `.bed` rows in file order.
-fn decode_some<T: Genotype>(
-    gather: &Gather<'_, impl LineSource>,
+fn decode_selected<T: Genotype>(
+    gather: &LineReads<'_, impl LineSource>,
     request: &LineRequest<T>,
     (lines, share): (&[usize], usize),
     out: &mut [T],
 ) -> Result<()> {
-    let mut rows = shares::numbered_slices(lines, out.chunks_exact_mut(request.positions.len()));
-    shares::fill_chunks(&mut rows, share, Scratch::default, |scratch, _, rows| {
+    let mut rows = chunks::numbered_slices(lines, out.chunks_exact_mut(request.positions.len()));
+    chunks::fill_chunks(&mut rows, share, Buffers::default, |scratch, _, rows| {
         let numbers: Vec<usize> = rows.iter().map(|(line, _)| *line).collect();
-        let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;
-        let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
+        let mut bytes = Buffer::of_size(gather.run_bytes(&numbers))?;
+        let lines = gather.fetch_runs(&numbers, bytes.bytes())?.into_iter();
         let rows = rows
             .iter_mut()
             .map(|(_, row): &mut RowSlot<'_, T>| &mut **row);
@@ -82,13 +85,13 @@ fn decode_some<T: Genotype>(
 }
 
 /// Buffers that a thread reuses.
-struct Scratch<T> {
+struct Buffers<T> {
     numbers: Vec<T>,
     codes: Vec<u8>,
     transposed: Vec<[u8; column::SQUARE_SIDE]>,
 }
 
-impl<T> Default for Scratch<T> {
+impl<T> Default for Buffers<T> {
     fn default() -> Self {
         Self {
             numbers: Vec::new(),
@@ -100,10 +103,10 @@ impl<T> Default for Scratch<T> {
 
 /// Decodes each `.bed` row to a result row.
 fn decode_rows<'a, T: Genotype>(
-    gather: &Gather<'_, impl LineSource>,
+    gather: &LineReads<'_, impl LineSource>,
     request: &LineRequest<T>,
     lines: impl Iterator<Item = (&'a [u8], &'a mut [T])>,
-    scratch: &mut Scratch<T>,
+    scratch: &mut Buffers<T>,
 ) {
     match &gather.positions {
         LinePositions::From(first) => lines.for_each(|(line, out)| {
@@ -117,7 +120,7 @@ fn decode_rows<'a, T: Genotype>(
         }),
         LinePositions::Chosen(chosen) => {
             let (lines, mut rows): (Vec<_>, Vec<_>) = lines.unzip();
-            let lines = (&lines[..], gather.width());
+            let lines = (&lines[..], gather.read_width());
             chosen.decode(lines, &request.table, &mut rows, &mut scratch.transposed);
         }
     }

@@ -9,9 +9,9 @@ use std::ops::Range;
 use seqloom_core::Result;
 use seqloom_encode::genotype::{CodeTable, Genotype, column};
 
-use super::gather::{Gather, LinePositions};
-use super::picks::{LineRequest, Picks};
-use super::shares::{self, Bytes, RowSlot};
+use super::chunks::{self, Buffer, RowSlot};
+use super::gather::{LinePositions, LineReads};
+use super::indices::{Indices, LineRequest};
 use super::source::LineSource;
 
 /// Maximum size in bytes of a block of `.bed` rows.
@@ -21,9 +21,9 @@ const MIN_BLOCK_LINES: usize = 64;
 /// Number of `.bed` rows that are transposed in one call, so that they fit in the L1 cache.
 const TRANSPOSED_LINES: usize = 1024;
 /// Number of bytes that a thread reads in one call.
-const FETCH_BYTES: usize = 1 << 18;
+const BYTES_PER_FETCH: usize = 1 << 18;
 /// Number of result rows that are written together.
-const STRIP_ROWS: usize = 4 * column::SQUARE_SIDE;
+const ROWS_PER_STRIP: usize = 4 * column::SQUARE_SIDE;
 
 /// Fills `out`, a matrix with a row for each selected position and a column for each `.bed`
 /// row.
@@ -36,16 +36,16 @@ pub(super) fn read_transposed<T: Genotype>(
     if out.is_empty() {
         return Ok(());
     }
-    let gather = Gather::new(source, &request.positions, LinePositions::moved_together);
+    let gather = LineReads::new(source, &request.positions, LinePositions::packed);
     let (stride, mut rows) = (stride(&gather), sorted_result_rows(&gather, out, count));
-    let lines = (LINE_BLOCK_BYTES / gather.width().max(1) / MIN_BLOCK_LINES * MIN_BLOCK_LINES)
+    let lines = (LINE_BLOCK_BYTES / gather.read_width().max(1) / MIN_BLOCK_LINES * MIN_BLOCK_LINES)
         .max(MIN_BLOCK_LINES)
         .min(count);
-    let mut bytes = Bytes::take(lines * stride)?;
+    let mut bytes = Buffer::of_size(lines * stride)?;
     for first in (0..count).step_by(lines) {
         let columns = first..count.min(first + lines);
-        let block = &mut bytes.all()[..columns.len() * stride];
-        fetch(&gather, &request.lines, (first, stride), block)?;
+        let block = &mut bytes.bytes()[..columns.len() * stride];
+        fetch_block(&gather, &request.lines, (first, stride), block)?;
         let block = FetchedLines {
             lines: block,
             stride,
@@ -57,66 +57,66 @@ pub(super) fn read_transposed<T: Genotype>(
 }
 
 /// Returns the number of bytes between the starts of two `.bed` rows in a block.
-fn stride(gather: &Gather<'_, impl LineSource>) -> usize {
+fn stride(gather: &LineReads<'_, impl LineSource>) -> usize {
     match &gather.positions {
         LinePositions::Kept(kept, _) => kept.stride(),
-        _ => gather.width(),
+        _ => gather.read_width(),
     }
 }
 
 /// Returns the result rows, sorted by position.
 fn sorted_result_rows<'a, T>(
-    gather: &Gather<'_, impl LineSource>,
+    gather: &LineReads<'_, impl LineSource>,
     out: &'a mut [T],
     count: usize,
 ) -> Vec<RowSlot<'a, T>> {
     let rows = out.chunks_exact_mut(count);
     match &gather.positions {
-        LinePositions::Kept(_, Some(ranks)) => shares::numbered_slices(ranks, rows),
+        LinePositions::Kept(_, Some(ranks)) => chunks::numbered_slices(ranks, rows),
         LinePositions::From(first) => (*first..).zip(rows).collect(),
         _ => rows.enumerate().collect(),
     }
 }
 
 /// Reads a block of `.bed` rows in parallel.
-fn fetch(
-    gather: &Gather<'_, impl LineSource>,
-    lines: &Picks,
+fn fetch_block(
+    gather: &LineReads<'_, impl LineSource>,
+    lines: &Indices,
     (first, stride): (usize, usize),
     block: &mut [u8],
 ) -> Result<()> {
-    let share = (FETCH_BYTES / (gather.width() * gather.read_ratio(lines)).max(1)).max(1);
+    let share = (BYTES_PER_FETCH / (gather.read_width() * gather.read_ratio(lines)).max(1)).max(1);
     match lines {
-        Picks::Range(range) => {
+        Indices::Range(range) => {
             let start = range.start + first;
             let fill = |(): &mut (), number: usize, out: &mut [u8]| {
                 fetch_consecutive(gather, start + number * share, stride, out)
             };
-            shares::fill_chunks(block, share * stride, || (), fill)
+            chunks::fill_chunks(block, share * stride, || (), fill)
         }
-        Picks::Some(lines) => {
+        Indices::Some(lines) => {
             let slots = block.chunks_exact_mut(stride);
-            let mut slots = shares::numbered_slices(&lines[first..][..slots.len()], slots);
+            let mut slots = chunks::numbered_slices(&lines[first..][..slots.len()], slots);
             let fill = |(): &mut (), _, slots: &mut [RowSlot<'_, u8>]| fetch_some(gather, slots);
-            shares::fill_chunks(&mut slots, share, || (), fill)
+            chunks::fill_chunks(&mut slots, share, || (), fill)
         }
     }
 }
 
 /// Reads consecutive `.bed` rows.
 fn fetch_consecutive(
-    gather: &Gather<'_, impl LineSource>,
+    gather: &LineReads<'_, impl LineSource>,
     first: usize,
     stride: usize,
     out: &mut [u8],
 ) -> Result<()> {
     let LinePositions::Kept(kept, _) = &gather.positions else {
-        return gather.fetch(first, out);
+        return gather.fetch_lines(first, out);
     };
-    let (count, width) = (out.len() / stride, gather.width());
-    let mut bytes = Bytes::take(gather.size_of_lines(count))?;
-    let fetched = bytes.all();
-    gather.fetch(first, &mut fetched[..count * width])?;
+    let (count, width) = (out.len() / stride, gather.read_width());
+    let mut bytes = Buffer::of_size(gather.line_bytes(count))?;
+    let fetched = bytes.bytes();
+    gather.fetch_lines(first, &mut fetched[..count * width])?;
     let lines = (0..count).map(|line| &fetched[line * width..]);
     let slots = lines.zip(out.chunks_exact_mut(stride));
     slots.for_each(|(line, slot)| kept.line(line, slot));
@@ -124,10 +124,13 @@ fn fetch_consecutive(
 }
 
 /// Reads `.bed` rows in file order, and stores each row in its slot of the block.
-fn fetch_some(gather: &Gather<'_, impl LineSource>, slots: &mut [RowSlot<'_, u8>]) -> Result<()> {
+fn fetch_some(
+    gather: &LineReads<'_, impl LineSource>,
+    slots: &mut [RowSlot<'_, u8>],
+) -> Result<()> {
     let numbers: Vec<usize> = slots.iter().map(|(line, _)| *line).collect();
-    let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;
-    let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
+    let mut bytes = Buffer::of_size(gather.run_bytes(&numbers))?;
+    let lines = gather.fetch_runs(&numbers, bytes.bytes())?.into_iter();
     lines
         .zip(slots)
         .for_each(|(line, (_, slot))| match &gather.positions {
@@ -148,7 +151,7 @@ struct FetchedLines<'a> {
 impl FetchedLines<'_> {
     /// Writes the columns of the block in every result row.
     fn write<T: Genotype>(&self, table: &CodeTable<T>, rows: &mut [RowSlot<'_, T>]) -> Result<()> {
-        shares::fill_chunks(rows, STRIP_ROWS, Vec::new, |transposed, _, rows| {
+        chunks::fill_chunks(rows, ROWS_PER_STRIP, Vec::new, |transposed, _, rows| {
             for start in (0..self.columns.len()).step_by(TRANSPOSED_LINES) {
                 let range = start..self.columns.len().min(start + TRANSPOSED_LINES);
                 self.write_strip(table, rows, range, transposed);

@@ -5,21 +5,21 @@ use std::ops::Range;
 
 /// Selected indices of an axis, in the given order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Picks {
+pub enum Indices {
     /// Consecutive indices.
     Range(Range<usize>),
     /// Any indices; repetitions are allowed.
     Some(Vec<usize>),
 }
 
-impl Picks {
+impl Indices {
     /// Selects all indices of an axis of length `count`.
-    pub fn all(count: usize) -> Self {
+    pub fn all_of(count: usize) -> Self {
         Self::Range(0..count)
     }
 
     /// Selects indices. Consecutive indices are stored as a range.
-    pub fn at(positions: Vec<usize>) -> Self {
+    pub fn from_list(positions: Vec<usize>) -> Self {
         let Some(&first) = positions.first() else {
             return Self::Range(0..0);
         };
@@ -56,13 +56,13 @@ impl Picks {
     }
 
     /// Returns true if all indices of an axis of length `count` are selected, in order.
-    pub fn is_all(&self, count: usize) -> bool {
+    pub fn selects_all(&self, count: usize) -> bool {
         *self == Self::Range(0..count)
     }
 }
 
 /// Splits row numbers into runs in which neighbours differ by at most `gap + 1`.
-pub(super) fn runs(lines: &[usize], gap: usize) -> impl Iterator<Item = &[usize]> {
+pub(super) fn split_runs(lines: &[usize], gap: usize) -> impl Iterator<Item = &[usize]> {
     let follows = move |one: &usize, next: &usize| {
         let step = next.checked_sub(*one);
         step.is_some_and(|step| step <= gap + 1)
@@ -74,9 +74,9 @@ pub(super) fn runs(lines: &[usize], gap: usize) -> impl Iterator<Item = &[usize]
 #[derive(Clone, Debug)]
 pub struct LineRequest<T> {
     /// The selected rows.
-    pub lines: Picks,
+    pub lines: Indices,
     /// The selected positions of each row.
-    pub positions: Picks,
+    pub positions: Indices,
     /// The decoded value of each code.
     pub table: CodeTable<T>,
 }
@@ -87,19 +87,19 @@ mod tests {
 
     #[test]
     fn consecutive_positions_are_a_range() {
-        assert_eq!(Picks::at(vec![3, 4, 5]), Picks::Range(3..6));
-        assert_eq!(Picks::at(vec![]), Picks::Range(0..0));
-        assert_eq!(Picks::at(vec![3, 5]), Picks::Some(vec![3, 5]));
-        assert_eq!(Picks::at(vec![9, 2, 2]).bounds(), 2..10);
-        assert!(Picks::at(vec![0, 1, 2]).is_all(3));
-        assert!(!Picks::at(vec![0, 1, 2]).is_all(4));
-        assert!(!Picks::at(vec![1, 2]).is_all(2));
+        assert_eq!(Indices::from_list(vec![3, 4, 5]), Indices::Range(3..6));
+        assert_eq!(Indices::from_list(vec![]), Indices::Range(0..0));
+        assert_eq!(Indices::from_list(vec![3, 5]), Indices::Some(vec![3, 5]));
+        assert_eq!(Indices::from_list(vec![9, 2, 2]).bounds(), 2..10);
+        assert!(Indices::from_list(vec![0, 1, 2]).selects_all(3));
+        assert!(!Indices::from_list(vec![0, 1, 2]).selects_all(4));
+        assert!(!Indices::from_list(vec![1, 2]).selects_all(2));
     }
 
     #[test]
     fn runs_are_as_long_as_possible() {
         let lines = [7, 8, 9, 2, 3, 3, 5];
-        let found = |gap| runs(&lines, gap).collect::<Vec<_>>();
+        let found = |gap| split_runs(&lines, gap).collect::<Vec<_>>();
         assert_eq!(found(0), [&[7, 8, 9][..], &[2, 3, 3], &[5]]);
         assert_eq!(found(1), [&[7, 8, 9][..], &[2, 3, 3, 5]]);
     }
