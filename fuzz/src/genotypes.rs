@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use seqloom_encode::genotype::Genotype;
-use seqloom_load::genotype::codes::Codes;
-use seqloom_load::genotype::stats::{CODES, Survey};
-use seqloom_load::genotype::{GenotypeRequest, MatrixOrder, Picks, read};
+use seqloom_load::genotype::codes::CodeRows;
+use seqloom_load::genotype::stats::{CODES, CodeCounter};
+use seqloom_load::genotype::{GenotypeRequest, MatrixOrder, Indices, read};
 use seqloom_plink::layout::{HEADER, MAGIC};
 use seqloom_plink::table::{Sheet, TextTable};
 use seqloom_plink::{Bed, BedLayout, Major, padding};
@@ -108,12 +108,12 @@ fn open(path: &Path, wanted: BedLayout, picks: &[u8]) {
 }
 
 /// Selects positions in any order, or all positions if `picks` is empty.
-fn pick_positions(picks: &[u8], count: usize) -> Picks {
+fn pick_positions(picks: &[u8], count: usize) -> Indices {
     if picks.is_empty() || count == 0 {
-        return Picks::all(count);
+        return Indices::all_of(count);
     }
     let spread = |(at, pick): (usize, &u8)| (usize::from(*pick) * 5 + at) % count;
-    Picks::at(picks.iter().enumerate().map(spread).collect())
+    Indices::from_list(picks.iter().enumerate().map(spread).collect())
 }
 
 /// A simple reader that decodes genotypes one by one.
@@ -132,12 +132,12 @@ impl SimpleReader<'_> {
         usize::from(byte >> (position % 4 * 2) & 3)
     }
 
-    fn compare_all(&self, bed: (&Bed, bool), some: (Picks, Picks)) {
+    fn compare_all(&self, bed: (&Bed, bool), some: (Indices, Indices)) {
         let all = (
-            Picks::all(self.layout.individuals),
-            Picks::all(self.layout.variants),
+            Indices::all_of(self.layout.individuals),
+            Indices::all_of(self.layout.variants),
         );
-        let beyond = (Picks::at(vec![self.layout.individuals, 0]), all.1.clone());
+        let beyond = (Indices::from_list(vec![self.layout.individuals, 0]), all.1.clone());
         for order in [MatrixOrder::Variants, MatrixOrder::Individuals] {
             self.compare::<i8>(bed, &all, order);
             self.compare::<f32>(bed, &some, order);
@@ -145,14 +145,14 @@ impl SimpleReader<'_> {
             self.compare::<i8>(bed, &(all.0.clone(), some.1.clone()), order);
             let mut out = vec![0_i8; 2 * self.layout.variants];
             let request = self.request::<i8>((bed.0, false), &beyond, order);
-            assert!(read(request, &mut out).is_err());
+            assert!(read_genotypes(request, &mut out).is_err());
         }
     }
 
     fn request<'a, T: Genotype>(
         &self,
         (bed, check): (&'a Bed, bool),
-        (individuals, variants): &(Picks, Picks),
+        (individuals, variants): &(Indices, Indices),
         order: MatrixOrder,
     ) -> GenotypeRequest<'a, T> {
         GenotypeRequest {
@@ -169,13 +169,13 @@ impl SimpleReader<'_> {
     fn compare<T: Genotype>(
         &self,
         (bed, check): (&Bed, bool),
-        picks: &(Picks, Picks),
+        picks: &(Indices, Indices),
         order: MatrixOrder,
     ) {
         let (rows, columns) = (positions(&picks.0), positions(&picks.1));
         let mut found = vec![T::MISSING; rows.len() * columns.len()];
         let table = T::code_table(check);
-        let outcome = read(self.request((bed, check), picks, order), &mut found);
+        let outcome = read_genotypes(self.request((bed, check), picks, order), &mut found);
         assert!(outcome.is_ok() || check, "{outcome:?}");
         if outcome.is_err() {
             return;
@@ -200,12 +200,12 @@ impl SimpleReader<'_> {
             ..
         } = self.layout;
         let groups = (0..individuals).map(|individual| individual % 3).collect();
-        let mut survey = Survey::new(self.layout, groups, 2).expect("every individual has a group");
+        let mut survey = CodeCounter::new(self.layout, groups, 2).expect("every individual has a group");
         let (mut rows, mut missing) = (vec![0; variants * CODES * 2], vec![0; individuals]);
         let (first, second) = rows.split_at_mut(variants / 2 * CODES * 2);
         let outcome = survey
-            .advance(bed, first, &mut missing, check)
-            .and_then(|()| survey.advance(bed, second, &mut missing, check));
+            .count_next(bed, first, &mut missing, check)
+            .and_then(|()| survey.count_next(bed, second, &mut missing, check));
         assert!(outcome.is_ok() || check, "{outcome:?}");
         for (variant, row) in rows
             .chunks(CODES * 2)
@@ -222,21 +222,21 @@ impl SimpleReader<'_> {
 
     /// Compares the counts and bytes of selected rows.
     fn compare_codes(&self, bed: Bed) {
-        let Ok(codes) = Codes::of_file(bed, self.layout, None) else {
+        let Ok(codes) = CodeRows::from_file(bed, self.layout, None) else {
             return;
         };
         let (lines, stride) = (self.layout.lines(), self.layout.stride());
         let all: Vec<usize> = (0..lines).rev().collect();
         let mut found = vec![0; lines * stride];
-        codes.gather(&all, &mut found).expect("all lines exist");
+        codes.copy_lines(&all, &mut found).expect("all lines exist");
         for (line, found) in all.iter().zip(found.chunks(stride.max(1))) {
             assert!(found == &self.bytes[HEADER + line * stride..][..stride]);
         }
-        let counts = codes.count(&all).expect("all lines exist");
+        let counts = codes.count_positions(&all).expect("all lines exist");
         let each = codes.count_lines(&all).expect("all lines exist");
         let sum = |counts: &[[u32; 3]]| counts.iter().flatten().sum::<u32>();
         assert_eq!(sum(&counts), sum(&each));
-        assert!(codes.gather(&[lines], &mut vec![0; stride]).is_err() || stride == 0);
+        assert!(codes.copy_lines(&[lines], &mut vec![0; stride]).is_err() || stride == 0);
     }
 }
 
@@ -246,9 +246,9 @@ fn are_same<T: Genotype>(found: T, wanted: T) -> bool {
     found == wanted || found != found && wanted != wanted
 }
 
-fn positions(picks: &Picks) -> Vec<usize> {
+fn positions(picks: &Indices) -> Vec<usize> {
     match picks {
-        Picks::Range(range) => range.clone().collect(),
-        Picks::Some(positions) => positions.clone(),
+        Indices::Range(range) => range.clone().collect(),
+        Indices::Some(positions) => positions.clone(),
     }
 }

@@ -9,7 +9,7 @@ use seqloom_encode::{LetterTable, Lookup, Policy, TokenFrame};
 use seqloom_load::gather::RaggedRows;
 use seqloom_load::packed::{
     BatchStream, PackedBatch, PackingFailure, PackingRule, RecordFiles, ResumePoint, SequenceFile,
-    Tokenise, WindowCutter, WindowTokens, fill_rows,
+    Tokenise, WindowCutter, WindowTokens, tokenise_rows,
 };
 use seqloom_sequences::ReaderOptions;
 
@@ -98,7 +98,7 @@ fn all(mut stream: BatchStream<Tokeniser>) -> (Vec<PackedBatch>, Result<u64, Pac
     loop {
         match stream.next_batch() {
             Ok(Some(batch)) => batches.push(batch),
-            Ok(None) => return (batches, Ok(stream.content())),
+            Ok(None) => return (batches, Ok(stream.content_hash())),
             Err(failure) => return (batches, Err(failure)),
         }
     }
@@ -160,6 +160,6 @@ impl Tokeniser {
 
 impl Tokenise for Tokeniser {
     fn tokenise(&mut self, windows: &RaggedRows, out: &mut WindowTokens) -> core::Result<()> {
-        fill_rows((&self.0, &self.1), windows, out).map(drop)
+        tokenise_rows((&self.0, &self.1), windows, out).map(drop)
     }
 }

@@ -208,7 +208,7 @@ impl Machine {
             return;
         };
         let mut batch = Batch::default();
-        let origin = files.read(&mut batch).expect("the file is valid");
+        let origin = files.read_batch(&mut batch).expect("the file is valid");
         let found = origin.map(|_| of_batch(&batch)).unwrap_or_default();
         assert!(origin.is_none_or(|origin| origin.record == *at as u64));
         assert!(self.records[*at..].starts_with(&found));

@@ -32,8 +32,7 @@ pub use self::reader::ParallelText;
 pub use self::snapshot_text::text_from_snapshots;
 pub use self::spans::text_by_spans;
 pub use crate::snapshots::MIN_PARALLEL_FILE_BYTES;
-use crate::text::ReadError;
-use crate::{disk::DiskFile, seekable::changed_file};
+use crate::{disk::DiskFile, seekable::changed_file, text::ReadError};
 
 /// Returns true if several threads decompress a file of this size faster than one.
 pub fn is_large_file(path: &Path) -> bool {

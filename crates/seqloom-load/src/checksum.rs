@@ -28,7 +28,7 @@ pub fn hash_chunks(bytes: &[u8]) -> Vec<[u8; 8]> {
 ///
 /// Returns [`Error::Missing`] or [`Error::File`] if the file cannot be read or is too
 /// short.
-pub fn read_and_hash(path: &Path, start: u64, out: &mut [u8]) -> Result<Vec<[u8; 8]>> {
+pub fn read_hashed(path: &Path, start: u64, out: &mut [u8]) -> Result<Vec<[u8; 8]>> {
     let file = File::open(path).map_err(|error| Error::io(path, &error))?;
     let one = |(number, chunk): (usize, &mut [u8])| -> Result<[u8; 8]> {
         let offset = start + (number * CHUNK_BYTES) as u64;
@@ -80,11 +80,11 @@ mod tests {
         let bytes: Vec<u8> = (0..=250).cycle().take(2 * CHUNK_BYTES + 5).collect();
         file.0.write_all(&bytes).unwrap();
         let mut out = vec![0; bytes.len() - 3];
-        let hashes = read_and_hash(&file.1, 3, &mut out).unwrap();
+        let hashes = read_hashed(&file.1, 3, &mut out).unwrap();
         assert_eq!(out, bytes[3..]);
         assert_eq!(hashes, hash_chunks(&bytes[3..]));
         let mut more = vec![0; bytes.len() + 1];
-        assert!(read_and_hash(&file.1, 0, &mut more).is_err());
+        assert!(read_hashed(&file.1, 0, &mut more).is_err());
         std::fs::remove_file(&file.1).unwrap();
     }
 

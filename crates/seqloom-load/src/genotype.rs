@@ -33,8 +33,3 @@ mod transposed;
 
 pub use indices::{Indices, LineRequest};
 pub use read::{GenotypeRequest, MatrixOrder, read_genotypes};
-
-#[cfg(test)]
-mod read_tests;
-#[cfg(test)]
-mod relayout_tests;

@@ -53,7 +53,7 @@ impl Permutation {
     }
 
     /// Fills `out`, which must have length `n`, with the whole permutation.
-    pub fn write_all(&self, out: &mut [i64]) -> Result<()> {
+    pub fn fill(&self, out: &mut [i64]) -> Result<()> {
         if u64::try_from(out.len()) != Ok(self.n) {
             return Err(Error::argument(format!(
                 "out must have {} numbers, got {}",
@@ -87,12 +87,9 @@ impl Permutation {
     /// Applies the rounds of the Feistel network to a number once.
     fn feistel(&self, number: u64) -> u64 {
         let (mut high_bits, mut low_bits) = (self.high_bits, self.low_bits);
-        let (mut high, mut low) = (number >> low_bits, number & bit_mask(low_bits));
+        let (mut high, mut low) = (number >> low_bits, number & mask(low_bits));
         for key in self.round_keys {
-            (high, low) = (
-                low,
-                high ^ (mix_bits(low.wrapping_add(key)) & bit_mask(high_bits)),
-            );
+            (high, low) = (low, high ^ (mix(low.wrapping_add(key)) & mask(high_bits)));
             (high_bits, low_bits) = (low_bits, high_bits);
         }
         (high << low_bits) | low
@@ -109,12 +106,12 @@ fn round_keys(key: Key) -> [u64; FEISTEL_ROUNDS] {
     })
 }
 
-const fn bit_mask(bits: u32) -> u64 {
+const fn mask(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
 /// The finaliser of the `SplitMix64` generator: every input bit affects every output bit.
-const fn mix_bits(mut x: u64) -> u64 {
+const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
@@ -152,7 +149,7 @@ mod tests {
     fn picked_numbers_equal_those_of_the_whole_permutation() {
         let order = Permutation::new(50, Key([7, 8]));
         let (mut whole, mut part) = ([0; 50], [0; 3]);
-        order.write_all(&mut whole).unwrap();
+        order.fill(&mut whole).unwrap();
         order.write_at(&[49, 0, 7], &mut part).unwrap();
         assert_eq!(part, [whole[49], whole[0], whole[7]]);
         assert!(order.write_at(&[50, 0, 7], &mut part).is_err());

@@ -11,8 +11,7 @@ use crate::disk::{DiskFile, try_resize_buffer};
 use crate::seekable::{
     SeekableText, Span, changed_file, check_text_size, invalid_deflate, read_span,
 };
-use crate::text::ReadError;
-use crate::{UnpackOptions, checksum::hash_32, input::BufferedInput};
+use crate::{UnpackOptions, checksum::hash_32, input::BufferedInput, text::ReadError};
 
 /// Returns the text of a file from an offset on. Several threads decompress the file.
 /// Returns `None` if only one part of the file fits in memory. If the file does not

@@ -24,13 +24,12 @@ pub(super) fn read_rows<T: Genotype>(
         return Ok(());
     }
     let gather = LineReads::new(source, &request.positions, LinePositions::by_fastest_method);
-    let widest =
-        (gather.read_width() * gather.read_ratio(&request.lines)).max(row * size_of::<T>() / 4);
+    let widest = (gather.width() * gather.read_ratio(&request.lines)).max(row * size_of::<T>() / 4);
     let share = (BYTES_PER_READ / widest.max(1)).clamp(1, request.lines.len());
     match &request.lines {
         Indices::Range(range) => decode_consecutive(&gather, request, (range.start, share), out),
         Indices::Some(lines) => {
-            decode_selected(&gather, request, (lines, share.min(MAX_READ_LINES)), out)
+            decode_some(&gather, request, (lines, share.min(MAX_READ_LINES)), out)
         }
     }
 }
@@ -42,7 +41,7 @@ fn decode_consecutive<T: Genotype>(
     (start, share): (usize, usize),
     out: &mut [T],
 ) -> Result<()> {
-    let (row, width) = (request.positions.len(), gather.read_width());
+    let (row, width) = (request.positions.len(), gather.width());
     chunks::fill_chunks(
         out,
         share * row,
@@ -65,7 +64,7 @@ fn decode_consecutive<T: Genotype>(
 }
 
 /// Decodes selected `.bed` rows in file order.
-fn decode_selected<T: Genotype>(
+fn decode_some<T: Genotype>(
     gather: &LineReads<'_, impl LineSource>,
     request: &LineRequest<T>,
     (lines, share): (&[usize], usize),
@@ -120,7 +119,7 @@ fn decode_rows<'a, T: Genotype>(
         }),
         LinePositions::Chosen(chosen) => {
             let (lines, mut rows): (Vec<_>, Vec<_>) = lines.unzip();
-            let lines = (&lines[..], gather.read_width());
+            let lines = (&lines[..], gather.width());
             chosen.decode(lines, &request.table, &mut rows, &mut scratch.transposed);
         }
     }

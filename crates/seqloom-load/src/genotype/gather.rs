@@ -69,7 +69,7 @@ impl<'s, S: LineSource> LineReads<'s, S> {
     }
 
     /// Returns the number of bytes that are read from a row.
-    pub(super) fn read_width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         self.window.len()
     }
 
@@ -82,7 +82,7 @@ impl<'s, S: LineSource> LineReads<'s, S> {
 
     /// Returns the size in bytes of this number of rows.
     pub(super) fn line_bytes(&self, lines: usize) -> usize {
-        lines * self.read_width() + SLACK_BYTES
+        lines * self.width() + SLACK_BYTES
     }
 
     /// Returns the size in bytes of the given rows and the rows between them.
@@ -105,11 +105,11 @@ impl<'s, S: LineSource> LineReads<'s, S> {
     ) -> Result<Vec<&'b [u8]>> {
         let (mut starts, mut at) = (Vec::with_capacity(lines.len()), 0);
         for run in split_runs(lines, self.max_gap()) {
-            let out = &mut bytes[at..][..run_length(run) * self.read_width()];
+            let out = &mut bytes[at..][..run_length(run) * self.width()];
             self.source.fetch_bytes(run[0], self.window.clone(), out)?;
             for line in run {
-                let start = (line - run[0]) * self.read_width();
-                self.check_padding(*line, &out[start..][..self.read_width()])?;
+                let start = (line - run[0]) * self.width();
+                self.check_padding(*line, &out[start..][..self.width()])?;
                 starts.push(at + start);
             }
             at += out.len();
@@ -137,7 +137,7 @@ impl<'s, S: LineSource> LineReads<'s, S> {
     }
 
     fn reads_whole_lines(&self) -> bool {
-        self.read_width() == self.source.line_bytes()
+        self.width() == self.source.line_bytes()
     }
 }
 

@@ -114,3 +114,6 @@ fn check_indices(name: &str, picks: &Indices, count: usize) -> Result<()> {
         message: format!("{name} {} is out of bounds: there are {count}", last - 1),
     })
 }
+
+#[cfg(test)]
+mod tests;

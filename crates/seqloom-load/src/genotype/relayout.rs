@@ -99,3 +99,6 @@ impl Relayout<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

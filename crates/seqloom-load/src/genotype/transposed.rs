@@ -38,7 +38,7 @@ pub(super) fn read_transposed<T: Genotype>(
     }
     let gather = LineReads::new(source, &request.positions, LinePositions::packed);
     let (stride, mut rows) = (stride(&gather), sorted_result_rows(&gather, out, count));
-    let lines = (LINE_BLOCK_BYTES / gather.read_width().max(1) / MIN_BLOCK_LINES * MIN_BLOCK_LINES)
+    let lines = (LINE_BLOCK_BYTES / gather.width().max(1) / MIN_BLOCK_LINES * MIN_BLOCK_LINES)
         .max(MIN_BLOCK_LINES)
         .min(count);
     let mut bytes = Buffer::of_size(lines * stride)?;
@@ -60,7 +60,7 @@ pub(super) fn read_transposed<T: Genotype>(
 fn stride(gather: &LineReads<'_, impl LineSource>) -> usize {
     match &gather.positions {
         LinePositions::Kept(kept, _) => kept.stride(),
-        _ => gather.read_width(),
+        _ => gather.width(),
     }
 }
 
@@ -85,7 +85,7 @@ fn fetch_block(
     (first, stride): (usize, usize),
     block: &mut [u8],
 ) -> Result<()> {
-    let share = (BYTES_PER_FETCH / (gather.read_width() * gather.read_ratio(lines)).max(1)).max(1);
+    let share = (BYTES_PER_FETCH / (gather.width() * gather.read_ratio(lines)).max(1)).max(1);
     match lines {
         Indices::Range(range) => {
             let start = range.start + first;
@@ -113,7 +113,7 @@ fn fetch_consecutive(
     let LinePositions::Kept(kept, _) = &gather.positions else {
         return gather.fetch_lines(first, out);
     };
-    let (count, width) = (out.len() / stride, gather.read_width());
+    let (count, width) = (out.len() / stride, gather.width());
     let mut bytes = Buffer::of_size(gather.line_bytes(count))?;
     let fetched = bytes.bytes();
     gather.fetch_lines(first, &mut fetched[..count * width])?;

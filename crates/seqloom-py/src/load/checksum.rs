@@ -31,8 +31,6 @@ pub(crate) fn read_pieces<'py>(
     num_threads: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let out = out.as_slice_mut()?;
-    let hashes = pool::run(py, num_threads, || {
-        checksum::read_and_hash(&path, start, out)
-    })?;
+    let hashes = pool::run(py, num_threads, || checksum::read_hashed(&path, start, out))?;
     Ok(PyBytes::new(py, hashes.as_flattened()))
 }

@@ -18,9 +18,7 @@ pub(crate) fn permutation(
     mut out: PyReadwriteArray1<'_, i64>,
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
-    pool::run(py, 1, || {
-        Permutation::new(n, Key([key0, key1])).write_all(out)
-    })
+    pool::run(py, 1, || Permutation::new(n, Key([key0, key1])).fill(out))
 }
 
 /// Returns the number at one index of the permutation of `range(n)` for the key.

@@ -3,10 +3,10 @@ use std::path::PathBuf;
 
 use seqloom_plink::{Bed, BedLayout, Major};
 
-use super::codes::CodeRows;
-use super::progress::Progress;
-use super::relayout::Relayout;
-use super::sink::{BedSink, MemorySink};
+use super::super::codes::CodeRows;
+use super::super::progress::Progress;
+use super::super::sink::{BedSink, MemorySink};
+use super::Relayout;
 
 /// A file with pseudo-random codes.
 struct RelayoutExample {

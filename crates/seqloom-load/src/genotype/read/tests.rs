@@ -3,9 +3,9 @@ use std::path::PathBuf;
 
 use seqloom_plink::{Bed, BedLayout, Major};
 
-use super::Indices;
-use super::read::{GenotypeRequest, MatrixOrder, decode_memory, read_genotypes};
-use super::source::MemorySource;
+use super::super::Indices;
+use super::super::source::MemorySource;
+use super::{GenotypeRequest, MatrixOrder, decode_memory, read_genotypes};
 use seqloom_encode::genotype::Genotype;
 
 /// A file with pseudo-random codes, and its bytes.
