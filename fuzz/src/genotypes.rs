@@ -6,7 +6,7 @@ use std::path::Path;
 use seqloom_encode::genotype::Genotype;
 use seqloom_load::genotype::codes::CodeRows;
 use seqloom_load::genotype::stats::{CODES, CodeCounter};
-use seqloom_load::genotype::{GenotypeRequest, MatrixOrder, Indices, read};
+use seqloom_load::genotype::{GenotypeRequest, Indices, MatrixOrder, read_genotypes};
 use seqloom_plink::layout::{HEADER, MAGIC};
 use seqloom_plink::table::{Sheet, TextTable};
 use seqloom_plink::{Bed, BedLayout, Major, padding};
@@ -137,7 +137,10 @@ impl SimpleReader<'_> {
             Indices::all_of(self.layout.individuals),
             Indices::all_of(self.layout.variants),
         );
-        let beyond = (Indices::from_list(vec![self.layout.individuals, 0]), all.1.clone());
+        let beyond = (
+            Indices::from_list(vec![self.layout.individuals, 0]),
+            all.1.clone(),
+        );
         for order in [MatrixOrder::Variants, MatrixOrder::Individuals] {
             self.compare::<i8>(bed, &all, order);
             self.compare::<f32>(bed, &some, order);
@@ -200,7 +203,8 @@ impl SimpleReader<'_> {
             ..
         } = self.layout;
         let groups = (0..individuals).map(|individual| individual % 3).collect();
-        let mut survey = CodeCounter::new(self.layout, groups, 2).expect("every individual has a group");
+        let mut survey =
+            CodeCounter::new(self.layout, groups, 2).expect("every individual has a group");
         let (mut rows, mut missing) = (vec![0; variants * CODES * 2], vec![0; individuals]);
         let (first, second) = rows.split_at_mut(variants / 2 * CODES * 2);
         let outcome = survey
