@@ -70,7 +70,7 @@ class SignalDelayer:
     """Runner of signal handlers that can delay a signal until the current step is complete.
 
     The delay allows a stopped run to save a checkpoint. If `waits` is True, a signal is
-    delayed until `deliver` is called. Runs with several processes set `waits`.
+    delayed until `run_delayed_handler` is called. Runs with several processes set `waits`.
     """
 
     def __init__(self, *, waits: bool = False) -> None:
@@ -82,19 +82,19 @@ class SignalDelayer:
         self._waiting: int | None = None
 
     @contextmanager
-    def listening(self) -> Generator[None]:
+    def listen_for_signals(self) -> Generator[None]:
         """Receive signals before the program's handlers run; treat SIGTERM like Ctrl-C."""
         found = _read_handlers(_STOP_SIGNALS)
         if found.get(signal.SIGTERM) == signal.SIG_DFL:
             found[signal.SIGTERM] = _raise_keyboard_interrupt
         self._handlers = {n: it for n, it in found.items() if callable(it)}
-        with _set_handlers(dict.fromkeys(self._handlers, self._receive)):
+        with _set_handlers(dict.fromkeys(self._handlers, self._receive_signal)):
             self._is_held = self._waits
             yield
-            self.deliver()
+            self.run_delayed_handler()
 
     @contextmanager
-    def hold(self) -> Generator[None]:
+    def hold_signals(self) -> Generator[None]:
         """Delay a signal until the end of the block; a second signal is not delayed."""
         self._is_held = True
         try:
@@ -102,16 +102,16 @@ class SignalDelayer:
         finally:
             self._is_held = self._waits
             if not self._waits:
-                self.deliver()
+                self.run_delayed_handler()
 
-    def deliver(self) -> None:
+    def run_delayed_handler(self) -> None:
         """Run the handler of the delayed signal."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             self._handlers[waiting](waiting, None)
 
-    def _receive(self, number: int, frame: FrameType | None) -> None:
-        """Delay the first signal in a `hold` block; run the handler of any other signal."""
+    def _receive_signal(self, number: int, frame: FrameType | None) -> None:
+        """Delay the first signal in `hold_signals`; run the handler of any other signal."""
         if self._is_held and self._waiting is None:
             self._waiting = number
         else:

@@ -101,14 +101,14 @@ def _print_warnings() -> Generator[None]:
         warnings.simplefilter("always", DataWarning)
         show = warnings.showwarning
 
-        def spell(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+        def emit(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
             """Print one warning."""
             if issubclass(category, (UserWarning, SeqloomError)):
                 sys.stderr.write(f"warning: {printable(str(message))}\n")
             else:
                 show(message, category, *where, **more)
 
-        warnings.showwarning = spell
+        warnings.showwarning = emit
         yield
 
 

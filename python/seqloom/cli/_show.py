@@ -181,7 +181,7 @@ class FoldSpread:
         return [value for value in self.values if isfinite(value)]
 
     @property
-    def lacking(self) -> tuple[int, ...]:
+    def undefined_folds(self) -> tuple[int, ...]:
         """Numbers of the folds, from 1, in which the metric is undefined."""
         pairs = enumerate(self.values, start=1)
         return tuple(fold for fold, value in pairs if not isfinite(value))
@@ -205,7 +205,7 @@ def show_folds(console: Console, runs: Sequence["Run"]) -> None:
     sizes = (f"{int(part.metrics['n']):,}" for part in parts)
     table.add_row(record_noun(runs[0]), *sizes, "", "")
     for name, it in fold_spreads(runs).items():
-        mean = f"{it.mean:.4f}" + (f" of {len(it.defined)}" if it.lacking else "")
+        mean = f"{it.mean:.4f}" + (f" of {len(it.defined)}" if it.undefined_folds else "")
         cells = (f"{value:.4f}" for value in it.values)
         table.add_row(metric_title(name), *cells, mean, f"{it.deviation:.4f}")
     console.print(table)
@@ -281,8 +281,8 @@ def _metric_notes(spreads: dict[str, FoldSpread]) -> Iterator[str]:
     """Yield notes on metrics that are undefined in a fold."""
     grouped: dict[tuple[int, ...], list[str]] = {}
     for name, spread in spreads.items():
-        if spread.lacking:
-            grouped.setdefault(spread.lacking, []).append(name)
+        if spread.undefined_folds:
+            grouped.setdefault(spread.undefined_folds, []).append(name)
     for folds, names in grouped.items():
         left = len(spreads[names[0]].defined)
         listed = _join_words([metric_title(name) for name in names])

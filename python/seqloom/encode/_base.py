@@ -63,11 +63,11 @@ class SequenceEncoder(JsonConfig):
 
     def __post_init__(self) -> None:
         check_choices(self)
-        self._check()
+        self._check_settings()
         _ = self._kernel
 
     @abstractmethod
-    def _check(self) -> None:
+    def _check_settings(self) -> None:
         """Raise for settings that contradict each other."""
 
     @cached_property
@@ -131,7 +131,7 @@ class SequenceEncoder(JsonConfig):
         rows = sequences if isinstance(sequences, Ragged) else join_sequences(sequences)
         shape = self.shape(len(rows), int(self.extents(rows).max(initial=0)))
         _, bits = prepare_output(shape, self.dtype)
-        counts = self._fill(rows, bits, num_threads=None)
+        counts = self._encode_rows(rows, bits, num_threads=None)
         return dict(zip(_UNUSUAL_CATEGORIES[:-1], counts.tolist(), strict=False))
 
     @property
@@ -278,10 +278,10 @@ class SequenceEncoder(JsonConfig):
         rows = sequences if isinstance(sequences, Ragged) else join_sequences(sequences)
         shape = self.shape(len(rows), self._find_length(rows, length))
         filled, bits = prepare_output(shape, self.dtype, out)
-        self._fill(rows, bits, num_threads=num_threads)
+        self._encode_rows(rows, bits, num_threads=num_threads)
         return filled
 
-    def _fill(
+    def _encode_rows(
         self,
         rows: Ragged,
         bits: NDArray[Any],

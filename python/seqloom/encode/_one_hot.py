@@ -81,7 +81,7 @@ class OneHot(SequenceEncoder):
     rare: Rare = "error"
     symbols: Symbols = "strip_terminal_stop"
 
-    def _check(self) -> None:
+    def _check_settings(self) -> None:
         if self.dtype in INTEGER_LIMITS and self.unknown in {"uniform", "fractional"}:
             raise ArgumentError(
                 f"unknown={self.unknown!r} needs fractions: choose a float dtype "

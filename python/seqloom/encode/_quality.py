@@ -61,7 +61,7 @@ class Quality(SequenceEncoder):
         """None, because encoded qualities have no axis of channels."""
         return
 
-    def _check(self) -> None:
+    def _check_settings(self) -> None:
         is_share = self.values == "error_probability"
         if self.dtype in INTEGER_LIMITS and is_share:
             raise ArgumentError(

@@ -92,7 +92,7 @@ class Tokens(TokenEncoder):
     rna_as_dna: bool = False
     symbols: Symbols = "strip_terminal_stop"
 
-    def _check(self) -> None:
+    def _check_settings(self) -> None:
         as_integer("k", self.k, least=1)
         as_integer("stride", self.stride, least=1)
         longest = 1 if self.name == "esm2" else _MAX_K

@@ -93,7 +93,7 @@ class TokenEncoder(SequenceEncoder):
         rows = sequences if isinstance(sequences, Ragged) else join_sequences(sequences)
         starts = lengths_to_offsets(self.extents(rows))
         tokens, bits = prepare_output((int(starts[-1]),), self.dtype)
-        self._fill(rows, bits, starts=starts, num_threads=num_threads)
+        self._encode_rows(rows, bits, starts=starts, num_threads=num_threads)
         return tokens, starts
 
     def decode(self, array: Any) -> list[bytes]:

@@ -78,7 +78,7 @@ class Integer(TokenEncoder):
     rare: Rare = "error"
     symbols: Symbols = "strip_terminal_stop"
 
-    def _check(self) -> None:
+    def _check_settings(self) -> None:
         self._check_range()
 
     @property
@@ -184,7 +184,7 @@ class Kmer(TokenEncoder):
             object.__setattr__(self, "dtype", "float32" if self.counts else "int64")
         super().__post_init__()
 
-    def _check(self) -> None:
+    def _check_settings(self) -> None:
         whole = tuple(INTEGER_LIMITS)
         fits = self.dtype != "uint8" if self.counts else self.dtype in whole
         if not fits:

@@ -146,12 +146,12 @@ class Checkpoints:
     def stopping_between_steps(self) -> AbstractContextManager[None]:
         """On a signal, stop after the current step; without a run folder, stop at once."""
         has_folder = self.job.settings.folder.path is not None
-        return self.signals.listening() if has_folder else nullcontext()
+        return self.signals.listen_for_signals() if has_folder else nullcontext()
 
     @contextmanager
     def changing(self, state: RunState) -> Generator[None]:
         """Delay signals while a ``with`` block changes the state to be saved."""
-        with self.signals.hold():
+        with self.signals.hold_signals():
             state.is_whole = False
             yield
             state.is_whole = True
@@ -159,7 +159,7 @@ class Checkpoints:
     def take_signal(self) -> KeyboardInterrupt | None:
         """Return the exception of a received signal; None without a signal."""
         try:
-            self.signals.deliver()
+            self.signals.run_delayed_handler()
         except KeyboardInterrupt as stop:
             return stop
         return None
