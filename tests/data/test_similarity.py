@@ -149,7 +149,7 @@ def test_fit_warns_of_similar_test_records():
     data = families()
     train, test = sl.data.split(data, (0.7, 0.3), groups="sequence", seed=1)
     config = sl.models.SequenceCNNConfig.for_data(train)
-    with pytest.warns(SeenRecordsWarning, match="more share at least half of their"):
+    with pytest.warns(SeenRecordsWarning, match="share at least half of their"):
         run = sl.train.fit(config, train, test=test, epochs=1)
     assert any('groups="similar"' in note for note in run.report.notes)
 
@@ -170,3 +170,15 @@ def test_fit_does_not_warn_of_variants_of_one_sequence(recwarn):
     train, test = sl.data.split(data, (0.7, 0.3), groups="sequence")
     sl.train.fit(sl.models.SequenceCNNConfig.for_data(train), train, test=test, epochs=1)
     assert not [it for it in recwarn if it.category is SeenRecordsWarning]
+
+
+def test_the_warning_without_duplicates_names_only_similar_records():
+    data = families()
+    train, test = sl.data.split(data, (0.7, 0.3), groups="sequence", seed=1)
+    kept = [number for number, name in enumerate(test.ids) if name.endswith("m3")]
+    config = sl.models.SequenceCNNConfig.for_data(train)
+    with pytest.warns(SeenRecordsWarning) as warned:
+        sl.train.fit(config, train, test=sl.data.Subset(test, kept), epochs=1)
+    texts = [str(it.message) for it in warned if it.category is SeenRecordsWarning]
+    assert "test records share at least half of their" in texts[0]
+    assert "duplicate" not in texts[0]

@@ -18,8 +18,8 @@ _MIN_SHARED = 0.5
 # There are this many times more possible k-mers than residues, so that few k-mers of
 # unrelated sequences are equal.
 _KMERS_PER_RESIDUE = 100
-_MAX_K = 31
-# Of more k-mers, only those with the smallest hashes are compared (FracMinHash, Irber et
+_MIN_K_OF_BASES, _MIN_K_OF_AMINO_ACIDS, _MAX_K = 12, 6, 31
+# Maximum number of compared k-mers: those with the smallest hashes (FracMinHash, Irber et
 # al. 2022).
 _MAX_COMPARED_KMERS = 1 << 22
 _BLOCK_POSITIONS = 1 << 16
@@ -46,7 +46,7 @@ class KmerHashing:
         bases = sum(counts[letter] for letter in _BASES + b"N")
         is_nucleic = bases >= _MIN_BASE_FRACTION * total
         residues = sum(map(len, sequences))
-        size, k = 4 if is_nucleic else 20, 1
+        size, k = (4, _MIN_K_OF_BASES) if is_nucleic else (20, _MIN_K_OF_AMINO_ACIDS)
         while size**k < _KMERS_PER_RESIDUE * residues and k < _MAX_K:
             k += 1
         scale = -(-residues // _MAX_COMPARED_KMERS)

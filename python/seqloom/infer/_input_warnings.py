@@ -129,12 +129,16 @@ def describe_duplicates(
     text = f"{known.sum():,} of {known.size:,} {what} duplicate training sequences"
     if similar is not None:
         mask, k = similar
-        count, known = int((mask & ~known).sum()), known | mask
-        text += (
-            f", and {count:,} more share at least half of their {k}-mers with training "
-            'sequences (groups="similar" and --group-column similar keep similar records '
-            "in one set)"
-        )
+        count, subject = int((mask & ~known).sum()), f"{text}, and"
+        more = "more"
+        if not known.any():
+            subject, more = "", f"of {known.size:,} {what}"
+        text = (
+            f"{subject} {count:,} {more} share at least half of their {k}-mers with "
+            'training sequences (groups="similar" and --group-column similar keep similar '
+            "records in one set)"
+        ).lstrip()
+        known = known | mask
     if known.all():
         return f"{text}: use records that are not in the training set"
     name, value = next(iter(measure_scores(task, labels, scores).items()))

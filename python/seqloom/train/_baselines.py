@@ -355,7 +355,9 @@ class Ranking:
         is_ensemble = self.network.startswith("ensemble")
         subject = f"the {self.network}" if is_ensemble else self.network
         verdict, amount = "is not shown to be better than", ""
-        if found.is_better or found.is_worse:
+        if difference == 0:
+            verdict = "is as good as"
+        elif found.is_better or found.is_worse:
             verdict = f"is {'better' if found.is_better else 'worse'} than"
             amount = f" by {difference:.3f}"
         return (

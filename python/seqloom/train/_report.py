@@ -188,10 +188,11 @@ def _candidate_sections(candidates: tuple[Candidate, ...]) -> Iterator[Section]:
             (it.name, it.parameters, it.valid_loss, "yes" if it.is_selected else "")
             for it in sorted(candidates, key=lambda it: it.valid_loss)
         ]
+        is_ensemble = sum(it.is_selected for it in candidates) > 1
+        selected = "the mean of the selected candidates" if is_ensemble else "one candidate"
         yield Section(
             title="Candidates",
-            note="The model is the mean of the outputs of the selected candidates, which "
-            "have the lowest validation loss together.",
+            note=f"The model is {selected}, with the lowest validation loss.",
             table=Table("Candidates", head, rows),
         )
 
