@@ -208,7 +208,7 @@ impl ElementsMut<'_> {
         let range = start..start + from.len();
         match self {
             ElementsMut::F32(slice) => {
-                convert_each(from, &mut slice[range], |x| f32::from_f64(x.to_f64()))
+                convert_each(from, &mut slice[range], |x| f32::from_f64(x.to_f64()));
             }
             ElementsMut::F64(slice) => convert_each(from, &mut slice[range], T::to_f64),
             ElementsMut::I64(slice) => convert_each(from, &mut slice[range], T::to_i64),

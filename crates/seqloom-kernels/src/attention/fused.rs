@@ -8,7 +8,7 @@ use std::ops::Range;
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::{group::Queries, head::Head};
+use super::{group::QuerySet, head::Head};
 use crate::lanes::{Lanes, Registers};
 use crate::machine::{self, dispatch};
 use crate::matrix::{MatrixMut, StridedMatrix};
@@ -150,7 +150,7 @@ impl<T: Float> QueryPass<'_, '_, T> {
         for number in &mut *panel {
             *number = *number * scale;
         }
-        let mut group = Queries::<S, T, V>::new(simd, panel, outputs);
+        let mut group = QuerySet::<S, T, V>::new(simd, panel, outputs);
         self.add_keys::<S, K, V>(&mut group);
         let (ends, rest) = rest.split_at_mut(2 * size);
         group.store_output(ends);
@@ -160,7 +160,7 @@ impl<T: Float> QueryPass<'_, '_, T> {
 
     /// Processes all keys for a group of queries, tile by tile.
     #[inline(always)]
-    fn add_keys<S: Simd, const K: usize, const V: usize>(&self, group: &mut Queries<'_, S, T, V>) {
+    fn add_keys<S: Simd, const K: usize, const V: usize>(&self, group: &mut QuerySet<'_, S, T, V>) {
         let (keys, _) = self.keys.as_chunks::<K>();
         let (values, _) = self.values.as_chunks::<K>();
         let keys = keys.chunks_exact(self.head.keys.columns);

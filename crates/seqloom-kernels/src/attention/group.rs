@@ -13,7 +13,7 @@ use crate::{Float, lanes::Lanes, special};
 type ScoreTile<S, T, const K: usize, const V: usize> = [[Lanes<S, T>; V]; K];
 
 /// A group of queries, one per lane of `V` vector registers.
-pub(super) struct Queries<'a, S: Simd, T: Float, const V: usize> {
+pub(super) struct QuerySet<'a, S: Simd, T: Float, const V: usize> {
     simd: S,
     /// The queries, column by column, scaled so that scores are base-2 logarithms of
     /// the weights.
@@ -29,7 +29,7 @@ pub(super) struct Queries<'a, S: Simd, T: Float, const V: usize> {
     limits: [Lanes<S, T>; V],
 }
 
-impl<'a, S: Simd, T: Float, const V: usize> Queries<'a, S, T, V> {
+impl<'a, S: Simd, T: Float, const V: usize> QuerySet<'a, S, T, V> {
     /// Creates a group that has processed no keys.
     #[inline(always)]
     pub(super) fn new(simd: S, queries: &'a [T], outputs: &'a mut [T]) -> Self {
