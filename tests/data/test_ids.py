@@ -183,7 +183,7 @@ def test_c_code_that_reads_lists_directly_fails_on_undecoded_ids(ids):
     with pytest.raises(TypeError, match="UndecodedId"):
         msgspec.json.encode(ids)
     assert msgspec.json.encode(ids.to_list()) == b'["x","y","z"]'
-    with pytest.raises(pa.ArrowInvalid, match="UnreadId"):
+    with pytest.raises(pa.ArrowInvalid, match="UndecodedId"):
         pa.array([Ids(lambda: ["x"], 1)])
 
 
