@@ -7,8 +7,8 @@ use seqloom_encode::genotype::Genotype;
 use seqloom_load::genotype::codes::CodeRows;
 use seqloom_load::genotype::stats::{CODES, CodeCounter};
 use seqloom_load::genotype::{GenotypeRequest, Indices, MatrixOrder, read_genotypes};
-use seqloom_plink::layout::{HEADER, MAGIC};
-use seqloom_plink::table::{Sheet, TextTable};
+use seqloom_plink::layout::{HEADER_BYTES, MAGIC_BYTES};
+use seqloom_plink::table::{TableKind, TextTable};
 use seqloom_plink::{Bed, BedLayout, Major, padding};
 
 use crate::choices::Choices;
@@ -25,10 +25,10 @@ const MAX_PICKS: usize = 1000;
 /// Makes the files of a genotype set, opens them, and reads all and selected genotypes.
 pub fn run(mut choices: Choices<'_>) {
     let style = choices.byte();
-    let [fam, bim] = [Sheet::Fam, Sheet::Bim].map(|sheet| make_table(sheet, style, &mut choices));
+    let [fam, bim] = [TableKind::Fam, TableKind::Bim].map(|sheet| make_table(sheet, style, &mut choices));
     let picks = choices.until(0);
     let picks = &picks[..picks.len().min(MAX_PICKS)];
-    let (Some(individuals), Some(variants)) = (rows(Sheet::Fam, &fam), rows(Sheet::Bim, &bim))
+    let (Some(individuals), Some(variants)) = (rows(TableKind::Fam, &fam), rows(TableKind::Bim, &bim))
     else {
         return;
     };
@@ -46,20 +46,20 @@ pub fn run(mut choices: Choices<'_>) {
 }
 
 /// Returns a table with arbitrary bytes, or a valid table.
-fn make_table(sheet: Sheet, style: u8, choices: &mut Choices<'_>) -> Vec<u8> {
+fn make_table(sheet: TableKind, style: u8, choices: &mut Choices<'_>) -> Vec<u8> {
     if style & 8 == 0 {
         return choices.until(0).to_vec();
     }
     let line = match sheet {
-        Sheet::Fam => "f i 0 0 1 -9\n",
-        Sheet::Bim => "1 s 0 1 A C\n",
+        TableKind::Fam => "f i 0 0 1 -9\n",
+        TableKind::Bim => "1 s 0 1 A C\n",
     };
     line.repeat(choices.below(700)).into_bytes()
 }
 
-fn rows(sheet: Sheet, text: &[u8]) -> Option<usize> {
+fn rows(sheet: TableKind, text: &[u8]) -> Option<usize> {
     let table = TextTable::parse(Path::new("fuzz"), sheet, &[], text);
-    table.ok().map(|table| table.rows())
+    table.ok().map(|table| table.row_count())
 }
 
 /// Returns arbitrary bytes, bytes after a valid header, or a file of the right size.
@@ -68,11 +68,11 @@ fn content(style: u8, layout: BedLayout, bytes: &[u8]) -> Vec<u8> {
         return bytes.to_vec();
     }
     let mode = u8::from(layout.major == Major::Variant);
-    let mut content = [&MAGIC[..], &[mode], bytes].concat();
+    let mut content = [&MAGIC_BYTES[..], &[mode], bytes].concat();
     if style & 2 == 0 {
-        let lines = content.iter().copied().skip(HEADER).chain([style]).cycle();
-        let size = layout.lines() * layout.stride();
-        content = content[..HEADER]
+        let lines = content.iter().copied().skip(HEADER_BYTES).chain([style]).cycle();
+        let size = layout.lines() * layout.row_bytes();
+        content = content[..HEADER_BYTES]
             .iter()
             .copied()
             .chain(lines.take(size))
@@ -103,7 +103,7 @@ fn open(path: &Path, wanted: BedLayout, picks: &[u8]) {
         );
         slow.count(&bed, check);
     }
-    let _ = (padding::check(&bed, &layout), bed.take_warning());
+    let _ = (padding::check_padding(&bed, &layout), bed.take_warning());
     slow.compare_codes(bed);
 }
 
@@ -128,7 +128,7 @@ impl SimpleReader<'_> {
             Major::Variant => (variant, individual),
             Major::Individual => (individual, variant),
         };
-        let byte = self.bytes[HEADER + line * self.layout.stride() + position / 4];
+        let byte = self.bytes[HEADER_BYTES + line * self.layout.row_bytes() + position / 4];
         usize::from(byte >> (position % 4 * 2) & 3)
     }
 
@@ -229,12 +229,12 @@ impl SimpleReader<'_> {
         let Ok(codes) = CodeRows::from_file(bed, self.layout, None) else {
             return;
         };
-        let (lines, stride) = (self.layout.lines(), self.layout.stride());
+        let (lines, stride) = (self.layout.lines(), self.layout.row_bytes());
         let all: Vec<usize> = (0..lines).rev().collect();
         let mut found = vec![0; lines * stride];
         codes.copy_lines(&all, &mut found).expect("all lines exist");
         for (line, found) in all.iter().zip(found.chunks(stride.max(1))) {
-            assert!(found == &self.bytes[HEADER + line * stride..][..stride]);
+            assert!(found == &self.bytes[HEADER_BYTES + line * stride..][..stride]);
         }
         let counts = codes.count_positions(&all).expect("all lines exist");
         let each = codes.count_lines(&all).expect("all lines exist");

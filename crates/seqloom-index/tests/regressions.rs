@@ -8,7 +8,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use seqloom_index::{parse_fai, parse_gzi, parse_index_rows};
-use seqloom_plink::table::{Sheet, TextTable};
+use seqloom_plink::table::{TableKind, TextTable};
 use seqloom_sequences::ReaderOptions;
 use seqloom_sequences::options::OnError;
 
@@ -32,7 +32,7 @@ fn inputs_from_fuzzing_give_the_same_index_for_all_chunk_sizes() {
             parse_gzi(&bytes),
             parse_index_rows(&bytes),
         );
-        for sheet in [Sheet::Fam, Sheet::Bim] {
+        for sheet in [TableKind::Fam, TableKind::Bim] {
             let names = sheet.names().map(String::from);
             let _ = TextTable::parse(Path::new("fuzz"), sheet, &names, &bytes);
         }

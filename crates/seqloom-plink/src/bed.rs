@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use seqloom_core::error::{Fault, FaultKind};
 use seqloom_core::{Error, Result, system::read_at};
 
-use super::layout::{BedLayout, HEADER, MAGIC, Major};
+use super::layout::{BedLayout, HEADER_BYTES, MAGIC_BYTES, Major};
 
 /// An open `.bed` file. The file is not memory-mapped, because the process would be
 /// killed if a mapped file shrank.
@@ -70,7 +70,7 @@ impl Bed {
     }
 
     /// Returns whether all rows are padded with the same code other than 0.
-    pub(super) fn is_filled(&self) -> bool {
+    pub(super) fn has_filler_padding(&self) -> bool {
         self.is_filled.load(Relaxed)
     }
 
@@ -85,14 +85,14 @@ impl Bed {
         if let Some(major) = self.major.get() {
             return Ok(*major);
         }
-        let mut header = [0; HEADER];
+        let mut header = [0; HEADER_BYTES];
         let size = self.size()?;
-        if size < HEADER as u64 {
+        if size < HEADER_BYTES as u64 {
             return Err(self.header_error(format!(
                 "expected a .bed, which begins with the bytes 6c 1b and 01 or 00; the file has {size} bytes"
             )));
         }
-        self.read(0, &mut header)?;
+        self.read_at(0, &mut header)?;
         let major = self.parse_header(header)?;
         Ok(*self.major.get_or_init(|| major))
     }
@@ -105,22 +105,22 @@ impl Bed {
             individuals,
             variants,
         };
-        self.measure(&layout)?;
+        self.check_size(&layout)?;
         Ok(layout)
     }
 
     /// Checks that the file still has the length required by the layout and was not
     /// modified.
-    pub fn measure(&self, layout: &BedLayout) -> Result<()> {
-        let (found, expected) = (self.size()?, layout.length());
+    pub fn check_size(&self, layout: &BedLayout) -> Result<()> {
+        let (found, expected) = (self.size()?, layout.file_bytes());
         if Some(found) == expected {
-            return self.unchanged();
+            return self.check_unchanged();
         }
         let short = expected.is_none_or(|expected| found < expected);
         let expected = expected.map_or("at least 2^64".to_owned(), |e| e.to_string());
-        let positions = layout.positions();
+        let positions = layout.row_genotypes();
         let hint = "the .fam or .bim belongs to another file, or the .bed was truncated or is being written";
-        Err(self.fault(Fault {
+        Err(self.to_error(Fault {
             kind: if short { FaultKind::Cut } else { FaultKind::Length },
             message: format!(
                 "expected {expected} bytes for {layout}: 3, and {} lines of {positions} positions, four in a byte; \
@@ -133,27 +133,27 @@ impl Bed {
 
     /// Returns an error if the file was modified since it was opened, because earlier
     /// and later reads may not be consistent.
-    pub fn unchanged(&self) -> Result<()> {
+    pub fn check_unchanged(&self) -> Result<()> {
         let facts = self.file.metadata();
         let facts = facts.map_err(|error| Error::io(&self.path, &error))?;
         if facts.modified().ok() == self.written {
             return Ok(());
         }
-        Err(self.fault(Fault::of_file(
+        Err(self.to_error(Fault::of_file(
             "was written since it was opened: open it again",
         )))
     }
 
     /// Fills `out` with consecutive whole rows, from row `first`.
-    pub fn lines(&self, layout: &BedLayout, first: usize, out: &mut [u8]) -> Result<()> {
-        self.read(layout.start(first), out)
+    pub fn read_lines(&self, layout: &BedLayout, first: usize, out: &mut [u8]) -> Result<()> {
+        self.read_at(layout.row_offset(first), out)
     }
 
     /// Fills `out` with the bytes from an offset.
-    pub fn read(&self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
+    pub fn read_at(&self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
         while !out.is_empty() {
             match read_at(&self.file, at, out) {
-                Ok(0) => return Err(self.cut_error(at)),
+                Ok(0) => return Err(self.truncated_file_error(at)),
                 Ok(count) => {
                     at += count as u64;
                     out = out.get_mut(count..).unwrap_or_default();
@@ -172,12 +172,12 @@ impl Bed {
     }
 
     /// Returns an error about this file.
-    pub fn fault(&self, fault: Fault) -> Error {
+    pub fn to_error(&self, fault: Fault) -> Error {
         Error::format(&self.path, fault)
     }
 
-    fn parse_header(&self, [first, second, mode]: [u8; HEADER]) -> Result<Major> {
-        if [first, second] != MAGIC {
+    fn parse_header(&self, [first, second, mode]: [u8; HEADER_BYTES]) -> Result<Major> {
+        if [first, second] != MAGIC_BYTES {
             return Err(self.header_error(format!(
                 "expected a .bed, which begins with the bytes 6c 1b; found {first:02x} {second:02x}"
             )));
@@ -193,15 +193,15 @@ impl Bed {
     }
 
     fn header_error(&self, message: String) -> Error {
-        self.fault(Fault {
+        self.to_error(Fault {
             kind: FaultKind::Header,
             message,
             ..Fault::default()
         })
     }
 
-    fn cut_error(&self, at: u64) -> Error {
-        self.fault(Fault {
+    fn truncated_file_error(&self, at: u64) -> Error {
+        self.to_error(Fault {
             kind: FaultKind::Cut,
             byte: Some(at),
             message: format!("the file was truncated at byte {at} while it was being read"),
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    fn kind(error: Error) -> FaultKind {
+    fn fault_kind(error: Error) -> FaultKind {
         match error {
             Error::Format { fault, .. } => fault.kind,
             other => panic!("{other}"),
@@ -252,11 +252,14 @@ mod tests {
         {
             let file = TemporaryBed::new(&format!("header{number}.bed"), bytes);
             assert_eq!(
-                kind(Bed::open(&file.0, true).unwrap_err()),
+                fault_kind(Bed::open(&file.0, true).unwrap_err()),
                 FaultKind::Header
             );
             let later = Bed::open(&file.0, false).unwrap();
-            assert_eq!(kind(later.layout(1, 0).unwrap_err()), FaultKind::Header);
+            assert_eq!(
+                fault_kind(later.layout(1, 0).unwrap_err()),
+                FaultKind::Header
+            );
         }
     }
 
@@ -266,11 +269,14 @@ mod tests {
         let bed = Bed::open(&file.0, true).unwrap();
         let mut lines = [0; 2];
         let layout = bed.layout(5, 2).unwrap();
-        bed.lines(&layout, 1, &mut lines).unwrap();
+        bed.read_lines(&layout, 1, &mut lines).unwrap();
         assert_eq!(&lines, b"cd");
-        assert_eq!(kind(bed.layout(5, 3).unwrap_err()), FaultKind::Cut);
-        assert_eq!(kind(bed.layout(5, 1).unwrap_err()), FaultKind::Length);
-        assert_eq!(kind(bed.layout(usize::MAX, 9).unwrap_err()), FaultKind::Cut);
+        assert_eq!(fault_kind(bed.layout(5, 3).unwrap_err()), FaultKind::Cut);
+        assert_eq!(fault_kind(bed.layout(5, 1).unwrap_err()), FaultKind::Length);
+        assert_eq!(
+            fault_kind(bed.layout(usize::MAX, 9).unwrap_err()),
+            FaultKind::Cut
+        );
     }
 
     #[test]
@@ -280,7 +286,7 @@ mod tests {
         let layout = bed.layout(5, 2).unwrap();
         let later = fs::File::options().write(true).open(&file.0).unwrap();
         later.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        let error = bed.measure(&layout).unwrap_err().to_string();
+        let error = bed.check_size(&layout).unwrap_err().to_string();
         assert!(error.contains("open it again"), "{error}");
     }
 
@@ -288,8 +294,8 @@ mod tests {
     fn a_fam_that_is_short_by_less_than_a_byte_is_an_error() {
         let file = TemporaryBed::new("short.bed", b"\x6c\x1b\x01\x0f\x03\x3f");
         let bed = Bed::open(&file.0, true).unwrap();
-        assert!(padding::check(&bed, &bed.layout(3, 3).unwrap()).is_ok());
-        let error = padding::check(&bed, &bed.layout(2, 3).unwrap()).unwrap_err();
+        assert!(padding::check_padding(&bed, &bed.layout(3, 3).unwrap()).is_ok());
+        let error = padding::check_padding(&bed, &bed.layout(2, 3).unwrap()).unwrap_err();
         assert!(error.to_string().contains("in variant 2"), "{error}");
     }
 
@@ -299,13 +305,13 @@ mod tests {
         bytes.extend([0b0000_1111; 64]);
         let file = TemporaryBed::new("long.bed", &bytes);
         let bed = Bed::open(&file.0, true).unwrap();
-        assert!(padding::check(&bed, &bed.layout(2, 64).unwrap()).is_ok());
+        assert!(padding::check_padding(&bed, &bed.layout(2, 64).unwrap()).is_ok());
         let layout = bed.layout(3, 64).unwrap();
         let padding = PaddingCheck::default();
         padding.add_lines(&bed, &layout, 0, &bytes[3..66]).unwrap();
         assert!(padding.validate(&bed, &layout).is_ok());
         assert_eq!(bed.take_warning(), None, "not all lines were seen");
-        padding::check(&bed, &bed.layout(4, 64).unwrap()).unwrap();
+        padding::check_padding(&bed, &bed.layout(4, 64).unwrap()).unwrap();
         let note = bed.take_warning().unwrap();
         assert!(note.contains("the last 2 of 4"), "{note}");
         assert_eq!(bed.take_warning(), None);
@@ -322,18 +328,18 @@ mod tests {
             bytes.extend((0..8_u8).map(|line| filler | line));
             let file = TemporaryBed::new(name, &bytes);
             let bed = Bed::open(&file.0, true).unwrap();
-            padding::check(&bed, &bed.layout(2, 8).unwrap()).unwrap();
+            padding::check_padding(&bed, &bed.layout(2, 8).unwrap()).unwrap();
             assert!(bed.take_warning().unwrap().contains("after the last of 2"));
             let other = Bed::open(&file.0, true).unwrap();
-            assert!(padding::check(&other, &other.layout(1, 8).unwrap()).is_err());
+            assert!(padding::check_padding(&other, &other.layout(1, 8).unwrap()).is_err());
         }
         let file = TemporaryBed::new("fill4", &[b"\x6c\x1b\x01", &[0b1001_0011; 8][..]].concat());
         let bed = Bed::open(&file.0, true).unwrap();
-        assert!(padding::check(&bed, &bed.layout(2, 8).unwrap()).is_err());
+        assert!(padding::check_padding(&bed, &bed.layout(2, 8).unwrap()).is_err());
         let file = TemporaryBed::new("fill5", &[b"\x6c\x1b\x01", &[0b1111_0011; 7][..]].concat());
         let bed = Bed::open(&file.0, true).unwrap();
         assert!(
-            padding::check(&bed, &bed.layout(2, 7).unwrap()).is_err(),
+            padding::check_padding(&bed, &bed.layout(2, 7).unwrap()).is_err(),
             "too few lines for a warning"
         );
     }
@@ -347,7 +353,7 @@ mod tests {
         let layout = bed.layout(3, 4).unwrap();
         let mut lines = [0; 4];
         for (line, out) in lines.chunks_mut(1).enumerate() {
-            bed.lines(&layout, line, out).unwrap();
+            bed.read_lines(&layout, line, out).unwrap();
         }
         let Err(Error::Format { fault, .. }) =
             PaddingCheck::default().add_lines(&bed, &layout, 0, &lines)

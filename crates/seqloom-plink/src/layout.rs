@@ -24,10 +24,10 @@ impl Major {
 }
 
 /// The number of bytes before the first row.
-pub const HEADER: usize = 3;
+pub const HEADER_BYTES: usize = 3;
 
 /// The first two bytes of every `.bed` file.
-pub const MAGIC: [u8; 2] = [0x6c, 0x1b];
+pub const MAGIC_BYTES: [u8; 2] = [0x6c, 0x1b];
 
 /// The dimensions of a `.bed`, which stores four genotypes in a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl BedLayout {
     }
 
     /// Returns the number of genotypes in a row.
-    pub fn positions(&self) -> usize {
+    pub fn row_genotypes(&self) -> usize {
         match self.major {
             Major::Variant => self.individuals,
             Major::Individual => self.variants,
@@ -58,24 +58,24 @@ impl BedLayout {
     }
 
     /// Returns the number of bytes in a row.
-    pub fn stride(&self) -> usize {
-        self.positions().div_ceil(4)
+    pub fn row_bytes(&self) -> usize {
+        self.row_genotypes().div_ceil(4)
     }
 
     /// Returns the size of the file in bytes; `None` if it exceeds `u64`.
-    pub fn length(&self) -> Option<u64> {
-        let lines = self.lines().checked_mul(self.stride())?;
-        u64::try_from(lines.checked_add(HEADER)?).ok()
+    pub fn file_bytes(&self) -> Option<u64> {
+        let lines = self.lines().checked_mul(self.row_bytes())?;
+        u64::try_from(lines.checked_add(HEADER_BYTES)?).ok()
     }
 
     /// Returns the offset of a row.
-    pub fn start(&self, line: usize) -> u64 {
-        (HEADER + line * self.stride()) as u64
+    pub fn row_offset(&self, line: usize) -> u64 {
+        (HEADER_BYTES + line * self.row_bytes()) as u64
     }
 
     /// Returns a mask of the padding bits in the last byte of a row, which should be 0.
-    pub fn padding(&self) -> u8 {
-        match self.positions() % 4 {
+    pub fn padding_mask(&self) -> u8 {
+        match self.row_genotypes() % 4 {
             0 => 0,
             used => u8::MAX << (2 * used),
         }
@@ -117,17 +117,17 @@ mod tests {
             variants: 3,
         };
         assert_eq!(
-            (layout.lines(), layout.positions(), layout.stride()),
+            (layout.lines(), layout.row_genotypes(), layout.row_bytes()),
             (3, 5, 2)
         );
-        assert_eq!((layout.length(), layout.start(2)), (Some(9), 7));
-        assert_eq!(layout.padding(), 0b1111_1100);
+        assert_eq!((layout.file_bytes(), layout.row_offset(2)), (Some(9), 7));
+        assert_eq!(layout.padding_mask(), 0b1111_1100);
         layout.major = Major::Individual;
         assert_eq!(
-            (layout.lines(), layout.positions(), layout.stride()),
+            (layout.lines(), layout.row_genotypes(), layout.row_bytes()),
             (5, 3, 1)
         );
-        assert_eq!(layout.padding(), 0b1100_0000);
+        assert_eq!(layout.padding_mask(), 0b1100_0000);
     }
 
     #[test]
@@ -137,6 +137,6 @@ mod tests {
             individuals: usize::MAX,
             variants: 9,
         };
-        assert_eq!(layout.length(), None);
+        assert_eq!(layout.file_bytes(), None);
     }
 }

@@ -55,7 +55,7 @@ impl PaddingCheck {
         first: usize,
         lines: &[u8],
     ) -> Result<()> {
-        let stride = layout.stride();
+        let stride = layout.row_bytes();
         let Some(last) = stride.checked_sub(1) else {
             return Ok(());
         };
@@ -68,7 +68,7 @@ impl PaddingCheck {
         self.any_bits.fetch_or(any_bits, Relaxed);
         self.all_bits.fetch_and(all_bits, Relaxed);
         self.lines.fetch_add(last.len(), Relaxed);
-        let padding = layout.padding();
+        let padding = layout.padding_mask();
         if any_bits & padding == 0 {
             return Ok(());
         }
@@ -85,15 +85,15 @@ impl PaddingCheck {
     pub fn validate(&self, bed: &Bed, layout: &BedLayout) -> Result<()> {
         let odd = self.odd.load(Relaxed);
         let is_whole = self.lines.load(Relaxed) >= layout.lines();
-        if odd < usize::MAX && !bed.is_filled() {
+        if odd < usize::MAX && !bed.has_filler_padding() {
             return if is_whole {
                 self.validate_filler(bed, layout, odd)
             } else {
-                check(bed, layout)
+                check_padding(bed, layout)
             };
         }
         if is_whole {
-            self.note_zero_positions(bed, layout);
+            self.warn_about_zero_positions(bed, layout);
         }
         Ok(())
     }
@@ -103,7 +103,7 @@ impl PaddingCheck {
     fn validate_filler(&self, bed: &Bed, layout: &BedLayout, odd: usize) -> Result<()> {
         let (any_bits, all_bits) = (self.any_bits.load(Relaxed), self.all_bits.load(Relaxed));
         let is_known = self.lines.load(Relaxed) >= MIN_FILLER_ROWS;
-        if !is_known || !is_filler(any_bits, all_bits, layout.padding()) {
+        if !is_known || !is_filler(any_bits, all_bits, layout.padding_mask()) {
             return Err(padding_error(bed, layout, odd));
         }
         bed.set_filler_warning(filler_warning(layout, any_bits >> 6));
@@ -112,14 +112,14 @@ impl PaddingCheck {
 
     /// Warns if the last genotypes are homozygous A1 in all of at least `MIN_ZERO_ROWS`
     /// rows.
-    fn note_zero_positions(&self, bed: &Bed, layout: &BedLayout) {
-        let Some(last) = layout.positions().checked_sub(1) else {
+    fn warn_about_zero_positions(&self, bed: &Bed, layout: &BedLayout) {
+        let Some(last) = layout.row_genotypes().checked_sub(1) else {
             return;
         };
         let any_bits = self.any_bits.load(Relaxed);
         let empty = |position: &usize| (any_bits >> (2 * position)).is_multiple_of(4);
         let count = (1..=last % 4).rev().take_while(empty).count();
-        if count > 0 && layout.lines() >= MIN_ZERO_ROWS && any_bits & layout.padding() == 0 {
+        if count > 0 && layout.lines() >= MIN_ZERO_ROWS && any_bits & layout.padding_mask() == 0 {
             bed.set_warning(zero_positions_warning(layout, count));
         }
     }
@@ -132,19 +132,19 @@ const fn is_filler(any_bits: u8, all_bits: u8, padding: u8) -> bool {
 }
 
 /// Checks the last byte of each row, and reads no other bytes.
-pub fn check(bed: &Bed, layout: &BedLayout) -> Result<()> {
-    let Some(last) = layout.stride().checked_sub(1) else {
+pub fn check_padding(bed: &Bed, layout: &BedLayout) -> Result<()> {
+    let Some(last) = layout.row_bytes().checked_sub(1) else {
         return Ok(());
     };
     let narrow = BedLayout {
-        individuals: layout.positions() - 4 * last,
+        individuals: layout.row_genotypes() - 4 * last,
         variants: layout.lines(),
         major: Major::Variant,
     };
     let padding = PaddingCheck::default();
     for line in 0..layout.lines() {
         let mut byte = [0];
-        bed.read(layout.start(line) + last as u64, &mut byte)?;
+        bed.read_at(layout.row_offset(line) + last as u64, &mut byte)?;
         padding
             .add_lines(bed, &narrow, line, &byte)
             .map_err(|_| padding_error(bed, layout, line))?;
@@ -161,19 +161,19 @@ fn row_nouns(layout: &BedLayout) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-const HINT: &str = "skip_format_check=True (--skip-format-check) skips this check";
+const SKIP_HINT: &str = "skip_format_check=True (--skip-format-check) skips this check";
 
 fn padding_error(bed: &Bed, layout: &BedLayout, line: usize) -> Error {
     let (one, many, table) = row_nouns(layout);
-    let positions = layout.positions();
+    let positions = layout.row_genotypes();
     let message = format!(
         "expected zeros after the last of {positions} {many}, found genotypes there in {one} {line}: \
-         the {table} is too short, or belongs to another file ({HINT})"
+         the {table} is too short, or belongs to another file ({SKIP_HINT})"
     );
-    bed.fault(Fault {
+    bed.to_error(Fault {
         kind: FaultKind::Count,
         record: Some(line as u64),
-        byte: Some(layout.start(line + 1) - 1),
+        byte: Some(layout.row_offset(line + 1) - 1),
         message,
         ..Fault::default()
     })
@@ -184,8 +184,8 @@ fn filler_warning(layout: &BedLayout, code: u8) -> String {
     format!(
         "after the last of {} {many} the bits are {code:02b} in every {one}, where PLINK writes 00; \
          they are ignored: some tools write them, but if the {table} is too short, {many} are \
-         missing ({HINT})",
-        layout.positions()
+         missing ({SKIP_HINT})",
+        layout.row_genotypes()
     )
 }
 
@@ -193,8 +193,8 @@ fn zero_positions_warning(layout: &BedLayout, count: usize) -> String {
     let (one, many, table) = row_nouns(layout);
     format!(
         "the last {count} of {} {many} are homozygous A1 in all {} {one}s, like the padding of a \
-         row: check whether the {table} is too long, or belongs to another file ({HINT})",
-        layout.positions(),
+         row: check whether the {table} is too long, or belongs to another file ({SKIP_HINT})",
+        layout.row_genotypes(),
         layout.lines()
     )
 }

@@ -14,24 +14,24 @@ mod number;
 pub mod render;
 mod rows;
 mod scan;
-mod sheet;
+mod table_kind;
 
 use std::path::{Path, PathBuf};
 
 use seqloom_core::{Error, Result, error::Fault};
 
-use self::scan::{FieldStarts, LINE_START};
-pub use self::sheet::{COLUMNS, Sheet};
+use self::scan::{FIRST_LINE_NUMBER, FieldStarts};
+pub use self::table_kind::{COLUMN_COUNT, TableKind};
 
 /// A validated table, and the columns that were requested.
 #[derive(Debug)]
 pub struct TextTable<T> {
     path: PathBuf,
     text: T,
-    sheet: Sheet,
+    sheet: TableKind,
     rows: usize,
     is_ascii: bool,
-    columns: [FieldStarts; COLUMNS],
+    columns: [FieldStarts; COLUMN_COUNT],
 }
 
 /// The size of the text in a column.
@@ -46,8 +46,8 @@ pub struct ColumnSize {
 impl<T: AsRef<[u8]>> TextTable<T> {
     /// Validates the whole text and finds the fields of the `wanted` columns. Error
     /// messages name `path`.
-    pub fn parse(path: &Path, sheet: Sheet, wanted: &[String], text: T) -> Result<Self> {
-        let mut columns = <[FieldStarts; COLUMNS]>::default();
+    pub fn parse(path: &Path, sheet: TableKind, wanted: &[String], text: T) -> Result<Self> {
+        let mut columns = <[FieldStarts; COLUMN_COUNT]>::default();
         for name in wanted {
             if let Some(column) = columns.get_mut(sheet.position(name)?) {
                 column.is_wanted = true;
@@ -55,8 +55,8 @@ impl<T: AsRef<[u8]>> TextTable<T> {
         }
         let bytes = text.as_ref();
         let is_ascii = bytes.is_ascii();
-        let scanned =
-            scan::check_utf8(bytes, is_ascii).and_then(|()| scan::scan(bytes, sheet, &mut columns));
+        let scanned = scan::check_utf8(bytes, is_ascii)
+            .and_then(|()| scan::find_fields(bytes, sheet, &mut columns));
         Ok(Self {
             rows: scanned.map_err(|fault| Error::format(path, fault))?,
             path: path.to_path_buf(),
@@ -68,13 +68,13 @@ impl<T: AsRef<[u8]>> TextTable<T> {
     }
 
     /// Returns the number of rows.
-    pub fn rows(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.rows
     }
 
     /// Returns the size of the text in a column.
-    pub fn size(&self, name: &str) -> Result<ColumnSize> {
-        let FieldStarts { longest, bytes, .. } = *self.column(name)?;
+    pub fn column_size(&self, name: &str) -> Result<ColumnSize> {
+        let FieldStarts { longest, bytes, .. } = *self.field_starts(name)?;
         if self.is_ascii {
             return Ok(ColumnSize { longest, bytes });
         }
@@ -82,7 +82,7 @@ impl<T: AsRef<[u8]>> TextTable<T> {
         Ok(ColumnSize { longest, bytes })
     }
 
-    fn column(&self, name: &str) -> Result<&FieldStarts> {
+    fn field_starts(&self, name: &str) -> Result<&FieldStarts> {
         let column = self.columns.get(self.sheet.position(name)?);
         column
             .filter(|column| column.is_wanted)
@@ -91,9 +91,9 @@ impl<T: AsRef<[u8]>> TextTable<T> {
 
     /// Returns the error for a field that begins at byte `start`. The line number is
     /// computed from the row, because no line is blank.
-    fn fault(&self, row: usize, start: usize, fault: Fault) -> Error {
+    fn field_error(&self, row: usize, start: usize, fault: Fault) -> Error {
         let fault = Fault {
-            line: u64::try_from(row).ok().map(|row| row + LINE_START),
+            line: u64::try_from(row).ok().map(|row| row + FIRST_LINE_NUMBER),
             byte: u64::try_from(start).ok(),
             ..fault
         };

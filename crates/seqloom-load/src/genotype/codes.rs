@@ -47,7 +47,7 @@ impl CodeRows {
 
     /// Uses the rows of a file, optionally with a checksum for each row.
     pub fn from_file(bed: Bed, layout: BedLayout, sums: Option<Vec<u64>>) -> Result<Self> {
-        bed.measure(&layout)?;
+        bed.check_size(&layout)?;
         let storage = LineStorage::File(bed, sums);
         Ok(Self { layout, storage })
     }
@@ -64,7 +64,7 @@ impl CodeRows {
         tables: CodeTables<'_, T>,
         out: &mut [T],
     ) -> Result<()> {
-        let (positions, stride) = (self.layout.positions(), self.layout.stride());
+        let (positions, stride) = (self.layout.row_genotypes(), self.layout.row_bytes());
         self.check_size(lines.len() * positions, out.len())?;
         self.check_size(4 * positions, tables.iter().map(|table| table.len()).sum())?;
         chunks::fill_chunks(
@@ -88,13 +88,13 @@ impl CodeRows {
         tables: CodeTables<'_, T>,
         out: &mut [T],
     ) -> Result<()> {
-        let positions = self.layout.positions();
+        let positions = self.layout.row_genotypes();
         self.check_size(lines.len() * positions, out.len())?;
         self.check_size(
             4 * lines.len(),
             tables.iter().map(|table| table.len()).sum(),
         )?;
-        let scratch = || vec![0; self.layout.stride()];
+        let scratch = || vec![0; self.layout.row_bytes()];
         chunks::fill_chunks(out, positions, scratch, |scratch, number, out| {
             self.fetch_lines(&lines[number..=number], scratch)?;
             row::decode_row(scratch, &tables.map(|table| table[number]), out);
@@ -104,7 +104,7 @@ impl CodeRows {
 
     /// Copies the codes of rows to `out`, one row after another.
     pub fn copy_lines(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
-        let stride = self.layout.stride();
+        let stride = self.layout.row_bytes();
         self.check_size(lines.len() * stride, out.len())?;
         chunks::fill_chunks(
             out,
@@ -120,9 +120,9 @@ impl CodeRows {
     /// Counts, at each position of the given rows, missing, heterozygous and homozygous A2
     /// genotypes.
     pub fn count_positions(&self, lines: &[usize]) -> Result<Vec<CodeCounts>> {
-        let none = || Ok(vec![[0; COUNTED_CODES]; self.layout.positions()]);
+        let none = || Ok(vec![[0; COUNTED_CODES]; self.layout.row_genotypes()]);
         let one = |counts: Result<Vec<_>>, lines: &[usize]| self.add_counts(counts?, lines);
-        let max_lines = (COUNT_LIMITS.1 / self.layout.stride().max(1)).clamp(1, COUNT_LIMITS.0);
+        let max_lines = (COUNT_LIMITS.1 / self.layout.row_bytes().max(1)).clamp(1, COUNT_LIMITS.0);
         if rayon::current_thread_index().is_none() {
             return lines.chunks(max_lines).fold(none(), one);
         }
@@ -135,9 +135,9 @@ impl CodeRows {
     /// Counts, in each of the given rows, missing, heterozygous and homozygous A2
     /// genotypes.
     pub fn count_lines(&self, lines: &[usize]) -> Result<Vec<CodeCounts>> {
-        let all = PositionMask::new((0..self.layout.positions()).map(|_| true));
+        let all = PositionMask::new((0..self.layout.row_genotypes()).map(|_| true));
         let mut counts = vec![[0; COUNTED_CODES]; lines.len()];
-        let scratch = || vec![0; self.layout.stride()];
+        let scratch = || vec![0; self.layout.row_bytes()];
         let fill = |scratch: &mut Vec<u8>, number: usize, counts: &mut [CodeCounts]| {
             for (counts, line) in counts.iter_mut().zip(&lines[number * LINES_PER_READ..]) {
                 self.fetch_lines(&[*line], scratch)?;
@@ -152,7 +152,7 @@ impl CodeRows {
 
     /// Adds the genotype counts of rows to `counts`.
     fn add_counts(&self, mut counts: Vec<CodeCounts>, lines: &[usize]) -> Result<Vec<CodeCounts>> {
-        let stride = self.layout.stride();
+        let stride = self.layout.row_bytes();
         let mut codes = Buffer::of_size(lines.len() * stride)?;
         self.fetch_lines(lines, codes.bytes())?;
         let lines: Vec<&[u8]> = codes.bytes().chunks(stride.max(1)).collect();
@@ -162,7 +162,7 @@ impl CodeRows {
 
     /// Copies rows to `out`, one after another.
     fn fetch_lines(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
-        let stride = self.layout.stride();
+        let stride = self.layout.row_bytes();
         for (line, out) in lines.iter().zip(out.chunks_mut(stride.max(1))) {
             if *line >= self.layout.lines() {
                 let count = self.layout.lines();
@@ -174,7 +174,7 @@ impl CodeRows {
                     out.copy_from_slice(&lines[line * stride..][..stride]);
                 }
                 LineStorage::File(bed, sums) => {
-                    bed.lines(&self.layout, *line, out)?;
+                    bed.read_lines(&self.layout, *line, out)?;
                     verify_checksum(bed, sums.as_deref(), *line, out)?;
                 }
             }
@@ -183,7 +183,7 @@ impl CodeRows {
         // files have no checksums, so check that the file did not change while it was
         // read.
         match &self.storage {
-            LineStorage::File(bed, None) => bed.unchanged(),
+            LineStorage::File(bed, None) => bed.check_unchanged(),
             _ => Ok(()),
         }
     }
@@ -216,7 +216,7 @@ fn verify_checksum(bed: &Bed, sums: Option<&[u64]>, line: usize, codes: &[u8]) -
     if sums.get(line) == Some(&section_checksum(0, codes)) {
         return Ok(());
     }
-    Err(bed.fault(Fault {
+    Err(bed.to_error(Fault {
         record: Some(line as u64),
         ..Fault::of_file(format!(
             "row {line} is not what was written: this copy of genotypes is damaged; open the \

@@ -18,7 +18,7 @@ pub fn hash_file(bed: &Bed, progress: &Progress) -> Result<u128> {
         let start = number * CONTENT_CHUNK_BYTES;
         let length = usize::try_from(CONTENT_CHUNK_BYTES.min(size - start)).unwrap_or(0);
         let mut bytes = vec![0; length];
-        bed.read(start, &mut bytes)?;
+        bed.read_at(start, &mut bytes)?;
         progress.add_bytes(length)?;
         Ok(xxh3_128(&bytes).to_le_bytes())
     };

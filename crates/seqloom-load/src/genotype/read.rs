@@ -61,7 +61,7 @@ pub fn read_genotypes<T: Genotype>(request: GenotypeRequest<'_, T>, out: &mut [T
         table,
     };
     decode_request(&source, &request, along, out)?;
-    bed.measure(&layout)?;
+    bed.check_size(&layout)?;
     source
         .padding
         .map_or(Ok(()), |padding| padding.validate(bed, &layout))

@@ -44,16 +44,16 @@ impl Relayout<'_> {
     /// Writes all rows of the copy to a sink. If `check` is true, validates the padding of
     /// the source rows first.
     pub fn write_copy(&self, sink: &mut impl LineSink, check: bool) -> Result<()> {
-        self.bed.measure(&self.layout)?;
+        self.bed.check_size(&self.layout)?;
         if check {
-            padding::check(self.bed, &self.layout)?;
+            padding::check_padding(self.bed, &self.layout)?;
         }
         if self.layout.major == self.major {
             self.copy_lines(sink)?;
         } else {
             self.transposition().write_tiles(sink)?;
         }
-        self.bed.measure(&self.layout)
+        self.bed.check_size(&self.layout)
     }
 
     fn transposition(&self) -> Transpose<'_> {
@@ -68,7 +68,7 @@ impl Relayout<'_> {
 
     /// Copies rows without transposition.
     fn copy_lines(&self, sink: &mut impl LineSink) -> Result<()> {
-        let (stride, width) = (self.layout.stride().max(1), self.layout().stride());
+        let (stride, width) = (self.layout.row_bytes().max(1), self.layout().row_bytes());
         let block = (BYTES_PER_COPY / stride).max(1);
         for first in (0..self.layout.lines()).step_by(block) {
             let count = block.min(self.layout.lines() - first);

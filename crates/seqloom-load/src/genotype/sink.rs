@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use seqloom_core::{Error, Result, system::write_at};
-use seqloom_plink::layout::{HEADER, MAGIC};
+use seqloom_plink::layout::{HEADER_BYTES, MAGIC_BYTES};
 use seqloom_plink::{BedLayout, Major};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -36,7 +36,7 @@ pub struct MemorySink {
 impl MemorySink {
     /// Allocates memory for all rows.
     pub fn new(layout: &BedLayout) -> Result<Self> {
-        let (stride, mut lines) = (layout.stride(), Vec::new());
+        let (stride, mut lines) = (layout.row_bytes(), Vec::new());
         let size = stride.saturating_mul(layout.lines());
         lines
             .try_reserve_exact(size)
@@ -81,8 +81,8 @@ impl BedSink {
     pub fn create(path: &Path, layout: BedLayout) -> Result<Self> {
         let failed = |error| Error::io(path, &error);
         let file = File::create(path).map_err(failed)?;
-        let [first, second] = MAGIC;
-        let header: [u8; HEADER] = [first, second, mode(layout.major)];
+        let [first, second] = MAGIC_BYTES;
+        let header: [u8; HEADER_BYTES] = [first, second, mode(layout.major)];
         write_bytes(&file, 0, &header).map_err(failed)?;
         Ok(Self {
             path: path.to_path_buf(),
@@ -133,8 +133,8 @@ fn write_to_file(
     (line, at): (usize, usize),
     (parts, width): (&[u8], usize),
 ) -> io::Result<()> {
-    let start = |line| layout.start(line) + at as u64;
-    if width == layout.stride() {
+    let start = |line| layout.row_offset(line) + at as u64;
+    if width == layout.row_bytes() {
         return write_bytes(file, start(line), parts);
     }
     let mut parts = parts.chunks_exact(width).enumerate();

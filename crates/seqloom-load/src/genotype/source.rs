@@ -45,21 +45,21 @@ const MAX_GAP_BYTES: usize = 4096;
 
 impl LineSource for BedSource<'_> {
     fn line_bytes(&self) -> usize {
-        self.layout.stride()
+        self.layout.row_bytes()
     }
 
     fn fetch_bytes(&self, first: usize, bytes: Range<usize>, out: &mut [u8]) -> Result<()> {
         let width = bytes.len();
         if width < self.line_bytes() {
-            let start = |line| self.layout.start(line) + bytes.start as u64;
+            let start = |line| self.layout.row_offset(line) + bytes.start as u64;
             let mut lines = out.chunks_mut(width.max(1)).enumerate();
             return lines.try_for_each(|(line, out)| {
                 self.check_cancelled()?;
-                self.bed.read(start(first + line), out)
+                self.bed.read_at(start(first + line), out)
             });
         }
         self.check_cancelled()?;
-        self.bed.lines(&self.layout, first, out)
+        self.bed.read_lines(&self.layout, first, out)
     }
 
     fn check_padding(&self, first: usize, lines: &[u8]) -> Result<()> {

@@ -66,7 +66,7 @@ impl CodeCounter {
         missing: &mut [u32],
         check: bool,
     ) -> Result<()> {
-        bed.measure(&self.layout)?;
+        bed.check_size(&self.layout)?;
         let count = rows.len() / (CODES * self.masks.len());
         let missing = Mutex::new(missing);
         match self.layout.major {
@@ -74,7 +74,7 @@ impl CodeCounter {
             Major::Individual => self.count_columns(bed, rows, &missing)?,
         }
         self.next += count;
-        bed.measure(&self.layout)?;
+        bed.check_size(&self.layout)?;
         if check && self.next == self.layout.variants {
             self.validate_padding(bed)?;
         }
@@ -85,7 +85,7 @@ impl CodeCounter {
     fn validate_padding(&self, bed: &Bed) -> Result<()> {
         match self.layout.major {
             Major::Variant => self.padding.validate(bed, &self.layout),
-            Major::Individual => padding::check(bed, &self.layout),
+            Major::Individual => padding::check_padding(bed, &self.layout),
         }
     }
 }

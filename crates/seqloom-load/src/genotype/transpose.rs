@@ -48,7 +48,7 @@ impl Transpose<'_> {
     /// Passes the transposed rows to a sink, tile by tile.
     pub fn write_tiles(&self, sink: &mut impl LineSink) -> Result<()> {
         let (lines, columns) = self.tile_size();
-        let stride = self.layout.stride();
+        let stride = self.layout.row_bytes();
         let mut tiles = (Vec::new(), Vec::new());
         for start in (0..stride).step_by(columns.max(1)) {
             let bytes = start..stride.min(start + columns);
@@ -68,7 +68,7 @@ impl Transpose<'_> {
     /// Returns the number of rows of a tile, and the number of bytes of each row.
     fn tile_size(&self) -> (usize, usize) {
         // One half of the memory is for the tile, the other for its transpose.
-        let (half, stride) = (self.max_bytes / 2, self.layout.stride().max(1));
+        let (half, stride) = (self.max_bytes / 2, self.layout.row_bytes().max(1));
         let lines = (half / stride / TILE_LINE_MULTIPLE).max(1) * TILE_LINE_MULTIPLE;
         let lines = lines.min(self.line_count());
         let columns = half / lines.max(1) / TILE_WIDTH_MULTIPLE * TILE_WIDTH_MULTIPLE;
@@ -90,7 +90,7 @@ impl Transpose<'_> {
             self.read_lines(lines.start + number * LINES_PER_READ, bytes, out)
         };
         chunks::fill_chunks(tile, LINES_PER_READ * height, || (), read)?;
-        let positions = (self.layout.positions() - 4 * bytes.start).min(4 * height);
+        let positions = (self.layout.row_genotypes() - 4 * bytes.start).min(4 * height);
         resize_tile(transposed, positions * width)?;
         transpose_codes(tile, height, transposed, width);
         sink.write_sections(4 * bytes.start, lines.start / 4, transposed, width)

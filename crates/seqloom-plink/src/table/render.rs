@@ -6,7 +6,7 @@ use std::io::Write;
 use seqloom_core::{Error, Result};
 
 use super::lines;
-use super::sheet::{COLUMNS, Sheet};
+use super::table_kind::{COLUMN_COUNT, TableKind};
 
 /// The values of a range of rows of a column.
 #[derive(Clone, Debug)]
@@ -24,9 +24,9 @@ pub enum ColumnValues<'a> {
 
 /// Appends rows to `text`, from row `first` of the table. Spaces separate the fields of a `.fam`,
 /// tabs those of a `.bim`.
-pub fn render(
-    sheet: Sheet,
-    columns: &[ColumnValues<'_>; COLUMNS],
+pub fn render_rows(
+    sheet: TableKind,
+    columns: &[ColumnValues<'_>; COLUMN_COUNT],
     first: usize,
     text: &mut Vec<u8>,
 ) -> Result<()> {
@@ -40,11 +40,11 @@ pub fn render(
     let start = text.len();
     for row in 0..rows {
         push_line(sheet, columns, row, text)
-            .map_err(|(name, value)| unwritable_value(name, first + row, &value))?;
+            .map_err(|(name, value)| unwritable_value_error(name, first + row, &value))?;
     }
     let rendered = text.get(start..).unwrap_or_default();
     if first == 0 && lines::text_start(rendered) > 0 {
-        return Err(unwritable_value(sheet.names()[0], 0, "\u{FEFF}"));
+        return Err(unwritable_value_error(sheet.names()[0], 0, "\u{FEFF}"));
     }
     Ok(())
 }
@@ -52,15 +52,15 @@ pub fn render(
 /// Writes one line. Returns an error with the column and the field, if parsing would
 /// change the field.
 fn push_line(
-    sheet: Sheet,
-    columns: &[ColumnValues<'_>; COLUMNS],
+    sheet: TableKind,
+    columns: &[ColumnValues<'_>; COLUMN_COUNT],
     row: usize,
     text: &mut Vec<u8>,
 ) -> std::result::Result<(), (&'static str, String)> {
-    let separator = if sheet == Sheet::Fam { b' ' } else { b'\t' };
+    let separator = if sheet == TableKind::Fam { b' ' } else { b'\t' };
     for (column, name) in columns.iter().zip(sheet.names()) {
         let start = text.len();
-        let is_whole = column.push(row, text);
+        let is_whole = column.push_value(row, text);
         let field = text.get(start..).unwrap_or_default();
         if !is_whole || field.is_empty() || field.iter().any(|byte| *byte <= b' ') {
             return Err((name, String::from_utf8_lossy(field).into_owned()));
@@ -72,7 +72,7 @@ fn push_line(
     Ok(())
 }
 
-fn unwritable_value(name: &str, row: usize, value: &str) -> Error {
+fn unwritable_value_error(name: &str, row: usize, value: &str) -> Error {
     Error::argument(format!(
         "{name}, row {row}: expected text without white space, of at least one letter, found \
          {value:?}: it would not read back"
@@ -90,11 +90,11 @@ impl ColumnValues<'_> {
     }
 
     /// Writes one value; returns false if the code points are not a valid string.
-    fn push(&self, row: usize, text: &mut Vec<u8>) -> bool {
+    fn push_value(&self, row: usize, text: &mut Vec<u8>) -> bool {
         match self {
             Self::Points(points, width) => {
                 let points = points.chunks_exact((*width).max(1)).nth(row);
-                return push_points(points.unwrap_or_default(), text);
+                return push_code_points(points.unwrap_or_default(), text);
             }
             Self::Texts(texts) => {
                 text.extend_from_slice(texts.get(row).unwrap_or(&"").as_bytes());
@@ -110,7 +110,7 @@ impl ColumnValues<'_> {
     }
 }
 
-fn push_points(points: &[u32], text: &mut Vec<u8>) -> bool {
+fn push_code_points(points: &[u32], text: &mut Vec<u8>) -> bool {
     let end = points.iter().rposition(|point| *point != 0);
     let points = points.get(..end.map_or(0, |last| last + 1));
     points.unwrap_or_default().iter().all(|point| {

@@ -9,8 +9,8 @@ use seqloom_core::error::{Fault, FaultKind};
 use seqloom_core::number::as_u64;
 
 use super::lines;
-use super::scan::LINE_START;
-use super::sheet::{COLUMNS, Sheet};
+use super::scan::FIRST_LINE_NUMBER;
+use super::table_kind::{COLUMN_COUNT, TableKind};
 
 /// The number of bytes of a line that are compared with column names.
 const MAX_COMPARED_BYTES: usize = 1 << 16;
@@ -18,30 +18,30 @@ const MAX_COMPARED_BYTES: usize = 1 << 16;
 const MAX_LINE_CHARS: usize = 60;
 
 /// The number of columns of a `.bim` without centimorgans.
-const MIN_BIM_COLUMNS: usize = COLUMNS - 1;
+const MIN_BIM_COLUMNS: usize = COLUMN_COUNT - 1;
 
 /// The minimum number of column names in a header line.
 const MIN_HEADER_NAMES: usize = 2;
 
 /// Column names that other programs write in header lines, in lower case and without
 /// punctuation.
-const INDIVIDUALS: &str = "fid family familyid famid iid individual individualid id sample \
+const INDIVIDUAL_COLUMN_NAMES: &str = "fid family familyid famid iid individual individualid id sample \
      sampleid withinfamilyid pat paternal paternalid father fatherid pid mat maternal maternalid \
      mother motherid mid sex gender pheno phenotype pheno1 phen trait status affection";
-const VARIANTS: &str = "chr chrom chromosome snp snpid sid id rsid rs variant variantid varid \
+const VARIANT_COLUMN_NAMES: &str = "chr chrom chromosome snp snpid sid id rsid rs variant variantid varid \
      marker markername name cm cmposition morgan morgans gd geneticdistance genpos bp bpposition \
      pos position basepair coordinate a0 a1 a2 allele0 allele1 allele2 ref alt counted";
 
 /// Finds a line of a text that is a header or a comment.
-pub(super) fn check(text: &[u8], sheet: Sheet) -> Result<(), Fault> {
+pub(super) fn check_header(text: &[u8], sheet: TableKind) -> Result<(), Fault> {
     let mut check = HeaderCheck::new(sheet);
-    check.add(text)?;
-    check.finish()
+    check.add_block(text)?;
+    check.check_last_line()
 }
 
 /// Checks the first line of a text and lines that begin with `#`; the text may arrive in blocks.
 struct HeaderCheck {
-    sheet: Sheet,
+    sheet: TableKind,
     row: usize,
     is_start: bool,
     /// The beginning of the current line, as far as it has been read.
@@ -49,7 +49,7 @@ struct HeaderCheck {
 }
 
 impl HeaderCheck {
-    const fn new(sheet: Sheet) -> Self {
+    const fn new(sheet: TableKind) -> Self {
         Self {
             sheet,
             row: 0,
@@ -58,7 +58,7 @@ impl HeaderCheck {
         }
     }
 
-    fn add(&mut self, piece: &[u8]) -> Result<(), Fault> {
+    fn add_block(&mut self, piece: &[u8]) -> Result<(), Fault> {
         let mut rest = piece;
         while let Some(first) = rest.first() {
             if self.is_start {
@@ -66,7 +66,7 @@ impl HeaderCheck {
                 self.line = (self.row == 0 || *first == b'#').then(Vec::new);
             }
             let Some(line) = &mut self.line else {
-                rest = self.skip(rest);
+                rest = self.skip_to_comment(rest);
                 continue;
             };
             let end = memchr(b'\n', rest);
@@ -75,7 +75,7 @@ impl HeaderCheck {
             line.extend_from_slice(more.get(..capacity).unwrap_or(more));
             rest = after.get(1..).unwrap_or_default();
             if end.is_some() {
-                self.finish()?;
+                self.check_last_line()?;
                 self.row += 1;
                 (self.is_start, self.line) = (true, None);
             }
@@ -84,37 +84,37 @@ impl HeaderCheck {
     }
 
     /// Skips lines up to the next line that begins with `#`.
-    fn skip<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
+    fn skip_to_comment<'a>(&mut self, rest: &'a [u8]) -> &'a [u8] {
         let end = memmem::find(rest, b"\n#").map_or(rest.len(), |at| at + 1);
         let (lines, rest) = rest.split_at(end);
-        self.row += lines::ends(lines);
+        self.row += lines::count_line_ends(lines);
         self.is_start = lines.ends_with(b"\n");
         rest
     }
 
     /// Checks the current line, which has been read completely.
-    fn finish(&self) -> Result<(), Fault> {
+    fn check_last_line(&self) -> Result<(), Fault> {
         let line = self.line.as_deref().unwrap_or_default();
         let text = String::from_utf8_lossy(line.get(lines::text_start(line)..).unwrap_or_default());
         let fields: Vec<&str> = text.split_ascii_whitespace().collect();
         if self.row == 0 && is_header(&fields, self.sheet) {
-            return Err(self.fault("a header", &fields));
+            return Err(self.header_fault("a header", &fields));
         }
-        if text.starts_with('#') && !is_row(&fields, self.sheet) {
-            return Err(self.fault("a comment", &fields));
+        if text.starts_with('#') && !is_data_row(&fields, self.sheet) {
+            return Err(self.header_fault("a comment", &fields));
         }
         Ok(())
     }
 
-    fn fault(&self, what: &str, fields: &[&str]) -> Fault {
+    fn header_fault(&self, what: &str, fields: &[&str]) -> Fault {
         let text = fields.join(" ");
         let mut shown: String = text.chars().take(MAX_LINE_CHARS).collect();
         if shown.len() < text.len() {
             shown.push_str("...");
         }
         let (table, row) = match self.sheet {
-            Sheet::Fam => (".fam", "an individual"),
-            Sheet::Bim => (".bim", "a variant"),
+            TableKind::Fam => (".fam", "an individual"),
+            TableKind::Bim => (".bim", "a variant"),
         };
         let message = format!(
             "expected {row}, found {what} ({shown}); delete the line: a {table} has rows only, and \
@@ -122,7 +122,7 @@ impl HeaderCheck {
         );
         Fault {
             kind: FaultKind::Header,
-            line: Some(as_u64(self.row) + LINE_START),
+            line: Some(as_u64(self.row) + FIRST_LINE_NUMBER),
             ..Fault::of_file(message)
         }
     }
@@ -130,33 +130,34 @@ impl HeaderCheck {
 
 /// Returns whether a line is a header, which has default names of unnamed columns, or
 /// common column names and no number.
-fn is_header(fields: &[&str], sheet: Sheet) -> bool {
-    let names: Vec<String> = fields.iter().map(|field| normalize(field)).collect();
-    is_numbered(&names) || (!fields.iter().any(|field| is_number(field)) && is_named(&names, sheet))
+fn is_header(fields: &[&str], sheet: TableKind) -> bool {
+    let names: Vec<String> = fields.iter().map(|field| normalize_name(field)).collect();
+    has_default_names(&names)
+        || (!fields.iter().any(|field| is_number(field)) && has_common_names(&names, sheet))
 }
 
 /// Returns whether a line has the names that R, pandas or polars write for unnamed
 /// columns.
-fn is_numbered(names: &[String]) -> bool {
+fn has_default_names(names: &[String]) -> bool {
     let is_all = |prefix: &str, first: usize| {
         let mut numbered = names.iter().zip(first..);
         numbered.all(|(name, number)| *name == format!("{prefix}{number}"))
     };
-    names.len() >= COLUMNS && (is_all("", 0) || is_all("v", 1) || is_all("column", 1))
+    names.len() >= COLUMN_COUNT && (is_all("", 0) || is_all("v", 1) || is_all("column", 1))
 }
 
 /// Returns whether a line has several common column names.
-fn is_named(names: &[String], sheet: Sheet) -> bool {
+fn has_common_names(names: &[String], sheet: TableKind) -> bool {
     let known = match sheet {
-        Sheet::Fam => INDIVIDUALS,
-        Sheet::Bim => VARIANTS,
+        TableKind::Fam => INDIVIDUAL_COLUMN_NAMES,
+        TableKind::Bim => VARIANT_COLUMN_NAMES,
     };
     let is_found = |known: &&str| names.iter().any(|name| name == known);
     known.split_ascii_whitespace().filter(is_found).count() >= MIN_HEADER_NAMES
 }
 
 /// Returns a name in lower case, without quotation marks and punctuation.
-fn normalize(field: &str) -> String {
+fn normalize_name(field: &str) -> String {
     let letters = field.chars().filter(|letter| letter.is_alphanumeric());
     letters.flat_map(char::to_lowercase).collect()
 }
@@ -167,10 +168,10 @@ fn is_number(field: &str) -> bool {
 
 /// Returns whether a line has a number for the sex of an individual or the position of
 /// a variant.
-fn is_row(fields: &[&str], sheet: Sheet) -> bool {
+fn is_data_row(fields: &[&str], sheet: TableKind) -> bool {
     let number = match sheet {
-        Sheet::Fam => Some(COLUMNS - 2),
-        Sheet::Bim => fields.len().checked_sub(3),
+        TableKind::Fam => Some(COLUMN_COUNT - 2),
+        TableKind::Bim => fields.len().checked_sub(3),
     };
     let number = number.and_then(|position| fields.get(position));
     fields.len() >= MIN_BIM_COLUMNS && number.is_some_and(|field| is_number(field))
@@ -180,8 +181,8 @@ fn is_row(fields: &[&str], sheet: Sheet) -> bool {
 mod tests {
     use super::*;
 
-    fn fault(text: &str, sheet: Sheet) -> Option<Fault> {
-        check(text.as_bytes(), sheet).err()
+    fn header_fault(text: &str, sheet: TableKind) -> Option<Fault> {
+        check_header(text.as_bytes(), sheet).err()
     }
 
     #[test]
@@ -199,12 +200,12 @@ mod tests {
             (format!("{rows}#"), 3),
         ] {
             assert_eq!(
-                fault(&text, Sheet::Fam).and_then(|fault| fault.line),
+                header_fault(&text, TableKind::Fam).and_then(|fault| fault.line),
                 Some(line)
             );
         }
         let header = "CHR SNP BP A1 A2\n1 s 5 A G\n";
-        assert!(fault(header, Sheet::Bim).is_some());
+        assert!(header_fault(header, TableKind::Bim).is_some());
     }
 
     #[test]
@@ -216,18 +217,21 @@ mod tests {
             "sex id 0 0 1 2\n",
             "f a 0 0 M 1",
         ] {
-            assert_eq!(fault(text, Sheet::Fam), None);
+            assert_eq!(header_fault(text, TableKind::Fam), None);
         }
-        assert_eq!(fault("1 snp 0 5 A1 A2\n#2 s 0 5 A G\n", Sheet::Bim), None);
+        assert_eq!(
+            header_fault("1 snp 0 5 A1 A2\n#2 s 0 5 A G\n", TableKind::Bim),
+            None
+        );
     }
 
     #[test]
-    fn blocks_of_any_size_find_the_same_line() {
+    fn the_first_invalid_line_does_not_depend_on_the_block_size() {
         let text = "f a 0 0 1 2\n#g b 0 0 2 1\nh c 0 0 2 1\n# not a row\n";
         for size in 1..text.len() {
-            let mut check = HeaderCheck::new(Sheet::Fam);
+            let mut check = HeaderCheck::new(TableKind::Fam);
             let mut pieces = text.as_bytes().chunks(size);
-            let fault = pieces.find_map(|piece| check.add(piece).err());
+            let fault = pieces.find_map(|piece| check.add_block(piece).err());
             assert_eq!(fault.and_then(|fault| fault.line), Some(4), "{size}");
         }
     }

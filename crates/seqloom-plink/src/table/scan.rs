@@ -2,16 +2,16 @@
 
 use seqloom_core::error::Fault;
 
-use super::sheet::{COLUMNS, Sheet};
+use super::table_kind::{COLUMN_COUNT, TableKind};
 use super::{lines, rows};
 use seqloom_core::number::as_u64;
 
 /// The number of the first line.
-pub(super) const LINE_START: u64 = 1;
+pub(super) const FIRST_LINE_NUMBER: u64 = 1;
 
 /// The columns of a `.bim` without centimorgans, which PLINK 1.9 accepts.
-const WITHOUT_CM: [usize; COLUMNS - 1] = [0, 1, 3, 4, 5];
-const ALL_COLUMNS: [usize; COLUMNS] = [0, 1, 2, 3, 4, 5];
+const COLUMNS_WITHOUT_CM: [usize; COLUMN_COUNT - 1] = [0, 1, 3, 4, 5];
+const ALL_COLUMNS: [usize; COLUMN_COUNT] = [0, 1, 2, 3, 4, 5];
 
 /// The offsets of the fields of a column.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct FieldStarts {
 }
 
 impl FieldStarts {
-    fn push(&mut self, start: usize, end: usize) {
+    fn push_field(&mut self, start: usize, end: usize) {
         if self.is_wanted {
             self.starts.push(start);
             self.longest = self.longest.max(end - start);
@@ -36,14 +36,14 @@ impl FieldStarts {
 }
 
 /// Finds the fields of the wanted columns; returns the number of lines.
-pub(super) fn scan(
+pub(super) fn find_fields(
     text: &[u8],
-    sheet: Sheet,
-    columns: &mut [FieldStarts; COLUMNS],
+    sheet: TableKind,
+    columns: &mut [FieldStarts; COLUMN_COUNT],
 ) -> Result<usize, Fault> {
-    rows::check(text, sheet)?;
-    let rows = lines::count(text);
-    let text = lines::trim_end(text);
+    rows::check_header(text, sheet)?;
+    let rows = lines::count_lines(text);
+    let text = lines::trim_trailing_blanks(text);
     let mut at = lines::text_start(text);
     let (order, fields) = file_columns(text, at, sheet);
     for (position, column) in columns.iter_mut().enumerate() {
@@ -56,9 +56,14 @@ pub(super) fn scan(
         let start = at;
         let found;
         (at, found) = scan_line(text, at, order, columns);
-        at = line_end(text, at).ok_or_else(|| fault_at(row, at, describe_stray_byte(text, at)))?;
+        at = line_end(text, at)
+            .ok_or_else(|| fault_at_byte(row, at, describe_stray_byte(text, at)))?;
         if found != fields {
-            return Err(fault_at(row, start, wrong_count(sheet, fields, found)));
+            return Err(fault_at_byte(
+                row,
+                start,
+                wrong_field_count_message(sheet, fields, found),
+            ));
         }
     }
     Ok(rows)
@@ -70,7 +75,7 @@ fn scan_line(
     text: &[u8],
     mut at: usize,
     order: &[usize],
-    columns: &mut [FieldStarts; COLUMNS],
+    columns: &mut [FieldStarts; COLUMN_COUNT],
 ) -> (usize, usize) {
     let mut found = 0;
     loop {
@@ -83,7 +88,7 @@ fn scan_line(
             .get(found)
             .and_then(|position| columns.get_mut(*position))
         {
-            column.push(at, end);
+            column.push_field(at, end);
         }
         found += 1;
         at = end;
@@ -112,12 +117,17 @@ fn count_while(text: &[u8], start: usize, is_so: impl Fn(u8) -> bool) -> usize {
 
 /// Returns the columns of the file and the number of fields of a line, from its first line.
 /// A `.fam` may have more phenotypes at the end, which are ignored.
-fn file_columns(text: &[u8], start: usize, sheet: Sheet) -> (&'static [usize], usize) {
-    let (_, found) = scan_line(text, start, &[], &mut <[FieldStarts; COLUMNS]>::default());
+fn file_columns(text: &[u8], start: usize, sheet: TableKind) -> (&'static [usize], usize) {
+    let (_, found) = scan_line(
+        text,
+        start,
+        &[],
+        &mut <[FieldStarts; COLUMN_COUNT]>::default(),
+    );
     match (sheet, found) {
-        (Sheet::Bim, 5) => (&WITHOUT_CM, 5),
-        (Sheet::Fam, COLUMNS..) => (&ALL_COLUMNS, found),
-        _ => (&ALL_COLUMNS, COLUMNS),
+        (TableKind::Bim, 5) => (&COLUMNS_WITHOUT_CM, 5),
+        (TableKind::Fam, COLUMN_COUNT..) => (&ALL_COLUMNS, found),
+        _ => (&ALL_COLUMNS, COLUMN_COUNT),
     }
 }
 
@@ -142,26 +152,26 @@ fn describe_stray_byte(text: &[u8], at: usize) -> String {
     }
 }
 
-fn wrong_count(sheet: Sheet, fields: usize, found: usize) -> String {
+fn wrong_field_count_message(sheet: TableKind, fields: usize, found: usize) -> String {
     let names = sheet.names().join(", ");
     match (sheet, fields) {
         _ if found == 0 => "expected a line of the table, found a blank line".into(),
-        (Sheet::Fam, COLUMNS) => {
+        (TableKind::Fam, COLUMNS) => {
             format!("expected 6 columns ({names}; or more in every line), found {found}")
         }
-        (Sheet::Fam, _) => format!("expected {fields} columns, as in line 1, found {found}"),
-        (Sheet::Bim, COLUMNS) => {
+        (TableKind::Fam, _) => format!("expected {fields} columns, as in line 1, found {found}"),
+        (TableKind::Bim, COLUMNS) => {
             format!(
                 "expected 6 columns ({names}; or 5, without cm_position, in every line), found {found}"
             )
         }
-        (Sheet::Bim, _) => format!("expected 5 columns, as in line 1, found {found}"),
+        (TableKind::Bim, _) => format!("expected 5 columns, as in line 1, found {found}"),
     }
 }
 
-fn fault_at(row: usize, byte: usize, message: String) -> Fault {
+fn fault_at_byte(row: usize, byte: usize, message: String) -> Fault {
     Fault {
-        line: Some(as_u64(row) + LINE_START),
+        line: Some(as_u64(row) + FIRST_LINE_NUMBER),
         byte: Some(as_u64(byte)),
         ..Fault::of_file(message)
     }
@@ -179,5 +189,5 @@ pub(super) fn check_utf8(text: &[u8], is_ascii: bool) -> Result<(), Fault> {
     let (before, rest) = text.split_at_checked(at).unwrap_or_default();
     let found = rest.first().copied().unwrap_or(0);
     let message = format!("expected text in UTF-8, found the byte 0x{found:02x}");
-    Err(fault_at(lines::ends(before), at, message))
+    Err(fault_at_byte(lines::count_line_ends(before), at, message))
 }

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyBytes;
 use seqloom_macros::python_export;
-use seqloom_plink::table::render::{ColumnValues, render};
-use seqloom_plink::table::{COLUMNS, Sheet, TextTable, lines};
+use seqloom_plink::table::render::{ColumnValues, render_rows};
+use seqloom_plink::table::{COLUMN_COUNT, TableKind, TextTable, lines};
 
 use crate::pool;
 
@@ -30,7 +30,7 @@ impl PlinkTable {
         name: PathBuf,
     ) -> PyResult<Self> {
         let table = pool::run(py, 1, || {
-            TextTable::parse(&name, Sheet::of(suffix)?, &names, text)
+            TextTable::parse(&name, TableKind::of(suffix)?, &names, text)
         })?;
         Ok(Self { table })
     }
@@ -38,13 +38,13 @@ impl PlinkTable {
     /// The number of rows in the table.
     #[getter]
     fn rows(&self) -> usize {
-        self.table.rows()
+        self.table.row_count()
     }
 
     /// Returns the length of the longest field of a column, and the total number of
     /// bytes.
     fn size(&self, py: Python<'_>, name: &str) -> PyResult<(usize, usize)> {
-        let size = pool::run(py, 1, || self.table.size(name))?;
+        let size = pool::run(py, 1, || self.table.column_size(name))?;
         Ok((size.longest, size.bytes))
     }
 
@@ -72,7 +72,9 @@ impl PlinkTable {
         mut out: PyReadwriteArray1<'_, u32>,
     ) -> PyResult<()> {
         let out = out.as_slice_mut()?;
-        pool::run(py, 1, || self.table.write_points(name, first, width, out))
+        pool::run(py, 1, || {
+            self.table.write_code_points(name, first, width, out)
+        })
     }
 
     /// Fills `out` with a column of integers.
@@ -101,13 +103,13 @@ impl PlinkTable {
 /// Returns the number of lines of a table file, without trailing blank lines.
 #[python_export]
 pub(crate) fn count_lines_in(py: Python<'_>, path: PathBuf) -> PyResult<usize> {
-    pool::run(py, 1, || lines::count_in(&path))
+    pool::run(py, 1, || lines::count_lines_of_file(&path))
 }
 
 /// Returns the number of lines of a text, without trailing blank lines.
 #[python_export]
 pub(crate) fn count_lines_of(py: Python<'_>, text: PyBackedBytes) -> PyResult<usize> {
-    pool::run(py, 1, || Ok(lines::count(&text)))
+    pool::run(py, 1, || Ok(lines::count_lines(&text)))
 }
 
 /// The values of a column: code points in rows of equal width, numbers, or strings.
@@ -146,7 +148,7 @@ impl Cells<'_> {
 pub(crate) fn render_table<'py>(
     py: Python<'py>,
     suffix: &str,
-    columns: [Cells<'py>; COLUMNS],
+    columns: [Cells<'py>; COLUMN_COUNT],
     first: usize,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let [one, two, three, four, five, six] = &columns;
@@ -160,7 +162,7 @@ pub(crate) fn render_table<'py>(
     ];
     let text = pool::run(py, 1, || {
         let mut text = Vec::new();
-        render(Sheet::of(suffix)?, &columns, first, &mut text)?;
+        render_rows(TableKind::of(suffix)?, &columns, first, &mut text)?;
         Ok(text)
     })?;
     Ok(PyBytes::new(py, &text))

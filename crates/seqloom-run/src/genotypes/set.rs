@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use seqloom_compression::{ReadError, input::BufferedInput, open_text};
 use seqloom_core::{Error, Result};
-use seqloom_plink::table::{Sheet, TextTable};
+use seqloom_plink::table::{TableKind, TextTable};
 use seqloom_plink::{Bed, BedLayout};
 
 use super::matching::Variants;
@@ -22,9 +22,9 @@ impl PlinkFiles {
     /// Opens a `.bed` file and reads its tables, which may be compressed.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let bed = Bed::open(path, true)?;
-        let people = read_table(path, Sheet::Fam, &["fid", "iid"])?;
-        let variants = read_table(path, Sheet::Bim, &["sid", "allele_1", "allele_2"])?;
-        let layout = bed.layout(people.rows(), variants.rows())?;
+        let people = read_table(path, TableKind::Fam, &["fid", "iid"])?;
+        let variants = read_table(path, TableKind::Bim, &["sid", "allele_1", "allele_2"])?;
+        let layout = bed.layout(people.row_count(), variants.row_count())?;
         Ok(Self {
             bed,
             layout,
@@ -64,12 +64,12 @@ impl PlinkFiles {
 }
 
 fn column(table: &TextTable<Vec<u8>>, name: &str) -> Result<Vec<String>> {
-    let fields = table.fields(name, 0..table.rows())?;
+    let fields = table.fields(name, 0..table.row_count())?;
     Ok(fields.map(str::to_owned).collect())
 }
 
 /// Reads a table whose file name has the same stem as the `.bed` file.
-fn read_table(bed: &Path, sheet: Sheet, names: &[&str]) -> Result<TextTable<Vec<u8>>> {
+fn read_table(bed: &Path, sheet: TableKind, names: &[&str]) -> Result<TextTable<Vec<u8>>> {
     let path = find_table(bed, sheet);
     let wanted: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let text = read_text(&path).map_err(|error| match error {
@@ -81,10 +81,10 @@ fn read_table(bed: &Path, sheet: Sheet, names: &[&str]) -> Result<TextTable<Vec<
 
 /// Returns the path of a table. If only the compressed file exists, the path ends in
 /// `.gz`.
-fn find_table(bed: &Path, sheet: Sheet) -> PathBuf {
+fn find_table(bed: &Path, sheet: TableKind) -> PathBuf {
     let (plain, packed) = match sheet {
-        Sheet::Fam => ("fam", "fam.gz"),
-        Sheet::Bim => ("bim", "bim.gz"),
+        TableKind::Fam => ("fam", "fam.gz"),
+        TableKind::Bim => ("bim", "bim.gz"),
     };
     let gzipped = bed.with_extension(packed);
     let table = bed.with_extension(plain);

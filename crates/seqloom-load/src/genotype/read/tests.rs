@@ -24,10 +24,10 @@ impl ReadExample {
         };
         let mut lines = Vec::new();
         for line in 0..layout.lines() {
-            for byte in 0..layout.stride() {
+            for byte in 0..layout.row_bytes() {
                 let random = (line * 7919 + byte * 104_729 + 13) * 2_654_435_761;
-                let last = byte + 1 == layout.stride();
-                let kept = if last { !layout.padding() } else { 255 };
+                let last = byte + 1 == layout.row_bytes();
+                let kept = if last { !layout.padding_mask() } else { 255 };
                 lines.push(random.to_le_bytes()[2] & kept);
             }
         }
@@ -50,7 +50,7 @@ impl ReadExample {
             Major::Variant => (variant, individual),
             Major::Individual => (individual, variant),
         };
-        let byte = self.lines[line * self.layout.stride() + position / 4];
+        let byte = self.lines[line * self.layout.row_bytes() + position / 4];
         usize::from(byte >> (2 * (position % 4)) & 3)
     }
 
@@ -158,7 +158,7 @@ fn rows_in_memory_decode_like_those_of_the_file() {
     let example = ReadExample::new(Major::Variant, 70, 66);
     let source = MemorySource {
         lines: &example.lines,
-        stride: example.layout.stride(),
+        stride: example.layout.row_bytes(),
     };
     for along in [true, false] {
         let mut out = vec![0_i8; 70 * 66];

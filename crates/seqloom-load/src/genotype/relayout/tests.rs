@@ -24,10 +24,10 @@ impl RelayoutExample {
         };
         let mut lines: Vec<u8> = (0..=250)
             .cycle()
-            .take(layout.lines() * layout.stride())
+            .take(layout.lines() * layout.row_bytes())
             .collect();
-        for line in lines.chunks_mut(layout.stride()) {
-            line[layout.stride() - 1] &= !layout.padding();
+        for line in lines.chunks_mut(layout.row_bytes()) {
+            line[layout.row_bytes() - 1] &= !layout.padding_mask();
         }
         let name = format!(
             "seqloom-lay-{}-{major}-{individuals}-{variants}",
@@ -45,15 +45,15 @@ impl RelayoutExample {
 
     /// Returns the expected codes of the copy.
     fn expected(&self, wanted: BedLayout, variants: Option<&[usize]>) -> Vec<u8> {
-        let mut lines = vec![0; wanted.lines() * wanted.stride()];
+        let mut lines = vec![0; wanted.lines() * wanted.row_bytes()];
         for line in 0..wanted.lines() {
-            for position in 0..wanted.positions() {
+            for position in 0..wanted.row_genotypes() {
                 let (individual, variant) = match wanted.major {
                     Major::Individual => (line, position),
                     Major::Variant => (position, line),
                 };
                 let variant = variants.map_or(variant, |variants| variants[variant]);
-                let at = line * wanted.stride() + position / 4;
+                let at = line * wanted.row_bytes() + position / 4;
                 lines[at] |= self.code(individual, variant) << (2 * (position % 4));
             }
         }
@@ -65,7 +65,7 @@ impl RelayoutExample {
             Major::Individual => (individual, variant),
             Major::Variant => (variant, individual),
         };
-        self.lines[line * self.layout.stride() + position / 4] >> (2 * (position % 4)) & 3
+        self.lines[line * self.layout.row_bytes() + position / 4] >> (2 * (position % 4)) & 3
     }
 
     fn check(&self, major: Major, variants: Option<&[usize]>, max_bytes: usize) {
@@ -97,7 +97,7 @@ impl RelayoutExample {
         let lines: Vec<usize> = (0..relayout.layout().lines()).rev().collect();
         let mut found = vec![0; expected.len()];
         codes.copy_lines(&lines, &mut found).unwrap();
-        let stride = relayout.layout().stride();
+        let stride = relayout.layout().row_bytes();
         assert!(found.chunks(stride).rev().eq(expected.chunks(stride)));
         fs::remove_file(path).unwrap();
     }

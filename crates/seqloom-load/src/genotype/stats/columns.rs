@@ -51,7 +51,10 @@ impl CodeCounter {
         for first in (0..self.layout.individuals).step_by(MAX_COUNTED_LINES) {
             let lines = first..(first + MAX_COUNTED_LINES).min(self.layout.individuals);
             for (line, part) in lines.clone().zip(parts.bytes().chunks_mut(width)) {
-                bed.read(self.layout.start(line) + column.bytes.start as u64, part)?;
+                bed.read_at(
+                    self.layout.row_offset(line) + column.bytes.start as u64,
+                    part,
+                )?;
             }
             let lines: Vec<_> = lines.zip(parts.bytes().chunks(width)).collect();
             self.add_lines(&lines, &column, rows);

@@ -18,7 +18,7 @@ impl CodeCounter {
         missing: &Mutex<&mut [u32]>,
         check: bool,
     ) -> Result<()> {
-        let stride = self.layout.stride();
+        let stride = self.layout.row_bytes();
         let block = (COUNTED_BYTES_PER_READ / stride.max(1)).clamp(1, MAX_COUNTED_LINES);
         let row = CODES * self.masks.len();
         fill_chunks(
@@ -28,7 +28,7 @@ impl CodeCounter {
             |(), number, rows| {
                 let first = self.next + number * block;
                 let mut lines = Buffer::of_size(rows.len() / row * stride)?;
-                bed.lines(&self.layout, first, lines.bytes())?;
+                bed.read_lines(&self.layout, first, lines.bytes())?;
                 if check {
                     self.padding
                         .add_lines(bed, &self.layout, first, lines.bytes())?;
@@ -40,7 +40,7 @@ impl CodeCounter {
     }
 
     fn count_block(&self, lines: &[u8], rows: &mut [u32], missing: &Mutex<&mut [u32]>) {
-        let stride = self.layout.stride();
+        let stride = self.layout.row_bytes();
         if stride == 0 {
             return rows.fill(0);
         }

@@ -17,7 +17,7 @@ fn write(name: &str, layout: &BedLayout, seed: u64) -> (PathBuf, Vec<Vec<u8>>) {
         (state >> 60) as u8 % 4
     };
     let lines: Vec<Vec<u8>> = (0..layout.lines())
-        .map(|_| (0..layout.positions()).map(|_| code()).collect())
+        .map(|_| (0..layout.row_genotypes()).map(|_| code()).collect())
         .collect();
     let pack = |four: &[u8]| four.iter().rev().fold(0, |byte, code| byte << 2 | code);
     let mode = u8::from(layout.major == Major::Variant);

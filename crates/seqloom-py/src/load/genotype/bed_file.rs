@@ -78,7 +78,7 @@ impl BedFile {
     /// Checks the length of the file and the last byte of each row against the tables.
     fn check_tail(&self, py: Python<'_>, shape: BedShape) -> PyResult<()> {
         pool::run(py, 1, || {
-            padding::check(&self.bed, &self.bed.layout(shape.0, shape.1)?)
+            padding::check_padding(&self.bed, &self.bed.layout(shape.0, shape.1)?)
         })?;
         issue_warning(py, &self.bed)
     }

@@ -180,7 +180,7 @@ impl GenotypeCodes {
             let layout = bed.layout(shape.0, shape.1)?;
             if layout.major != Major::of(by_sample) {
                 let found = format!("rows have an unexpected layout ({})", layout.major);
-                return Err(bed.fault(Fault::of_file(found)));
+                return Err(bed.to_error(Fault::of_file(found)));
             }
             CodeRows::from_file(bed, layout, sums)
         })?;

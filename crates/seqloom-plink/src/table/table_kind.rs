@@ -3,18 +3,18 @@
 use seqloom_core::{Error, Result};
 
 /// The number of columns of a table.
-pub const COLUMNS: usize = 6;
+pub const COLUMN_COUNT: usize = 6;
 
 /// One of the two tables of a `.bed`: `.fam` or `.bim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sheet {
+pub enum TableKind {
     /// The `.fam` table of individuals.
     Fam,
     /// The `.bim` table of variants. The file may omit centimorgans, which are then 0.
     Bim,
 }
 
-impl Sheet {
+impl TableKind {
     /// Returns the table with this file suffix.
     pub fn of(suffix: &str) -> Result<Self> {
         match suffix {
@@ -27,7 +27,7 @@ impl Sheet {
     }
 
     /// Returns the names of the columns.
-    pub const fn names(self) -> [&'static str; COLUMNS] {
+    pub const fn names(self) -> [&'static str; COLUMN_COUNT] {
         match self {
             Self::Fam => ["fid", "iid", "father", "mother", "sex", "pheno"],
             Self::Bim => [
