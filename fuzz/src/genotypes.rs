@@ -25,10 +25,12 @@ const MAX_PICKS: usize = 1000;
 /// Makes the files of a genotype set, opens them, and reads all and selected genotypes.
 pub fn run(mut choices: Choices<'_>) {
     let style = choices.byte();
-    let [fam, bim] = [TableKind::Fam, TableKind::Bim].map(|sheet| make_table(sheet, style, &mut choices));
+    let [fam, bim] =
+        [TableKind::Fam, TableKind::Bim].map(|sheet| make_table(sheet, style, &mut choices));
     let picks = choices.until(0);
     let picks = &picks[..picks.len().min(MAX_PICKS)];
-    let (Some(individuals), Some(variants)) = (rows(TableKind::Fam, &fam), rows(TableKind::Bim, &bim))
+    let (Some(individuals), Some(variants)) =
+        (rows(TableKind::Fam, &fam), rows(TableKind::Bim, &bim))
     else {
         return;
     };
@@ -70,7 +72,12 @@ fn content(style: u8, layout: BedLayout, bytes: &[u8]) -> Vec<u8> {
     let mode = u8::from(layout.major == Major::Variant);
     let mut content = [&MAGIC_BYTES[..], &[mode], bytes].concat();
     if style & 2 == 0 {
-        let lines = content.iter().copied().skip(HEADER_BYTES).chain([style]).cycle();
+        let lines = content
+            .iter()
+            .copied()
+            .skip(HEADER_BYTES)
+            .chain([style])
+            .cycle();
         let size = layout.lines() * layout.row_bytes();
         content = content[..HEADER_BYTES]
             .iter()

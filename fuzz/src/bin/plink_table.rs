@@ -25,7 +25,9 @@ fn read_all(table: &TextTable<&[u8]>, names: &[String; COLUMN_COUNT]) {
         let width = table.column_size(name).unwrap().longest.max(1);
         let count = table.fields(name, 0..table.row_count()).unwrap().count();
         let mut points = vec![0; count * width];
-        table.write_code_points(name, 0, width, &mut points).unwrap();
+        table
+            .write_code_points(name, 0, width, &mut points)
+            .unwrap();
         assert!(count == table.row_count() || name == "cm_position");
     }
 }
