@@ -20,7 +20,7 @@ from seqloom.tensor._compile._capture import Capture, GraphRecorder
 from seqloom.tensor._compile._symbol import has_symbol
 from seqloom.tensor._families import _pooling
 from seqloom.tensor._families._windows import to_sizes
-from seqloom.tensor._origin import caller, current_line, is_internal
+from seqloom.tensor._origin import current_line, frame_at, is_internal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ class SourceLine(str):
     @classmethod
     def current(cls) -> SourceLine:
         """Return the current line of the user's code, and the layer that it calls."""
-        found, frame = cls(current_line()), caller(1)
+        found, frame = cls(current_line()), frame_at(1)
         found.layer = found.function = ""
         while not found.layer and is_internal(frame.f_code.co_filename):
             folder, name = frame.f_code.co_filename.split("/")[-2], frame.f_code.co_name

@@ -12,7 +12,7 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn._initialisers import is_float
 from seqloom.nn._parameters import Buffer, ModuleArray, Param
 from seqloom.tensor import Tensor
-from seqloom.tensor._leaves import freeze
+from seqloom.tensor._leaves import to_cache_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -290,12 +290,12 @@ def _describe_dict(value: dict[object, object], leaves: list[Leaf]) -> object:
 def _describe_array(value: NDArray[np.generic], _leaves: list[Leaf]) -> object:
     """Describe an array by a checksum, because its contents may change between calls."""
     if value.nbytes > _MAX_CHECKSUM_BYTES or value.dtype.hasobject:
-        return freeze(value)
+        return to_cache_key(value)
     return (np.ndarray, value.shape, value.dtype.str, zlib.crc32(value.tobytes()))
 
 
 def _describe_other(value: object, _leaves: list[Leaf]) -> object:
-    return freeze(value)
+    return to_cache_key(value)
 
 
 _DESCRIBERS: dict[type, Describer] = {

@@ -18,7 +18,7 @@ from seqloom.optim._settings import (
     require_setting,
 )
 from seqloom.tensor import Tensor, apply, sqrt
-from seqloom.tensor._leaves import copy_to
+from seqloom.tensor._leaves import copy_leaf_to
 
 if TYPE_CHECKING:
     from seqloom.nn._parameters import Param
@@ -125,7 +125,7 @@ class SimpleOptimizer(Optimizer):
         """Create the arrays of the state that `start_state` returns."""
         if not self.states:
             return {}
-        values = backend.astype(copy_to(param, backend), param.dtype)
+        values = backend.astype(copy_leaf_to(param, backend), param.dtype)
         state = self.start_state(as_tensor(values, backend))
         return list_arrays(self._list_values(state), backend, param.dtype)
 

@@ -15,9 +15,9 @@ from seqloom.tensor import Tensor
 from seqloom.tensor._leaves import (
     Counter,
     Leaf,
-    copy_to,
-    new_counter,
-    new_leaf,
+    copy_leaf_to,
+    create_counter,
+    create_leaf,
     record_owners,
 )
 
@@ -51,7 +51,7 @@ class OptimizerStates:
                 backend, "target", backend
             )  # the backend that creates arrays while a step is captured
             current = {
-                name: new_leaf(backend, lambda _, array=array: array)
+                name: create_leaf(backend, lambda _, array=array: array)
                 for name, array in start(param, target).items()
             }
         else:
@@ -124,7 +124,7 @@ class OptimizerStates:
         """Return a state of one parameter as a tensor; None before its first update."""
         if path not in self._leaves:
             return None
-        array = copy_to(self._leaves[path][name], like.backend)
+        array = copy_leaf_to(self._leaves[path][name], like.backend)
         return Tensor(array, like.backend).astype(like.dtype)
 
     def paths(self) -> list[str]:
@@ -271,7 +271,7 @@ class StepCounts:
 
     def _add_counter(self, paths: set[str], number: int, backend: Backend) -> None:
         """Assign a new counter to some parameters."""
-        counter = new_counter(backend, number)
+        counter = create_counter(backend, number)
         self._fewer |= dict.fromkeys(sorted(paths), counter)
 
     def _flatten(self) -> None:
@@ -323,7 +323,7 @@ def _convert_leaf(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
     wanted = dtype if kind.kind == "f" or str(kind) == "bfloat16" else str(kind)
     if leaf.backend is backend and kind == wanted:
         return leaf
-    copy = new_leaf(backend, lambda plain: copy_to(leaf, plain, wanted))
+    copy = create_leaf(backend, lambda plain: copy_leaf_to(leaf, plain, wanted))
     copy.owner = leaf.owner
     return copy
 

@@ -25,8 +25,8 @@ from seqloom.tensor._state import (
     is_differentiable,
     make_node,
     node_numbers,
-    record,
-    track,
+    record_op,
+    track_array,
 )
 from seqloom.tensor._tensor import Tensor
 
@@ -139,7 +139,7 @@ class Autodiff(Backend):
                 f"requires_grad needs floats, got {self.inner.dtype(value)}, which has no "
                 'derivative; convert it first: .astype("float32")'
             )
-        return track(value, make_node(None, (), ()), self)
+        return track_array(value, make_node(None, (), ()), self)
 
     def gradients(
         self, raw: TrackedArray, seed: Array, *, retain: bool = False
@@ -318,8 +318,8 @@ def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
         needs = tuple([node is not None for node in nodes])
         saved = rule.save(values, out, needs, options)
         if isinstance(out, (tuple, list)):
-            return record(level, rule, nodes, saved, tuple(cast("list[Array]", out)))
-        return track(out, make_node(rule, nodes, saved), level)
+            return record_op(level, rule, nodes, saved, tuple(cast("list[Array]", out)))
+        return track_array(out, make_node(rule, nodes, saved), level)
 
     return record_call
 

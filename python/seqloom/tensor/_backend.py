@@ -253,9 +253,9 @@ class Backend(ArrayFunctions, ABC):
             >>> xp.log2(x).tolist(), xp.zeros_like(x).tolist()
             ([0.0, 3.0], [0.0, 0.0])
         """
-        from seqloom.tensor._namespace import namespace_of
+        from seqloom.tensor._namespace import get_namespace
 
-        return namespace_of(self, api_version)
+        return get_namespace(self, api_version)
 
     def __repr__(self) -> str:
         return self.name

@@ -20,7 +20,7 @@ from seqloom.tensor._dispatch import observers, translate_error
 from seqloom.tensor._families import ALL_RESULTS, GRAD_RULES, Rule
 from seqloom.tensor._families._keep import save_nothing
 from seqloom.tensor._state import (
-    CONSUMED,
+    CONSUMED_VALUES,
     Node,
     OutputNode,
     TrackedArray,
@@ -29,8 +29,8 @@ from seqloom.tensor._state import (
     make_node,
     next_number,
     outer_nodes,
-    record,
-    track,
+    record_op,
+    track_array,
 )
 
 if TYPE_CHECKING:
@@ -118,13 +118,13 @@ class _BackwardPass:
         """Compute the gradients of an operation's inputs from its output gradient."""
         # This is a single function, because it runs for each node and calls are slow.
         rule, parents, saved = node.rule, node.parents, node.saved
-        if saved is CONSUMED or rule is None:
+        if saved is CONSUMED_VALUES or rule is None:
             raise GradientError(
                 "the gradients of this result were already computed, and its recorded "
                 "operations are freed; compute the result again before another backward"
             )
         if not self.retain:
-            node.saved, node.parents = CONSUMED, ()
+            node.saved, node.parents = CONSUMED_VALUES, ()
         needs = tuple([parent is not None for parent in parents])
         try:
             terms = rule.backward(self.inner, saved, grad, needs)
@@ -186,7 +186,7 @@ def scan_tracked(
     outs = [(tuple(array.shape), array.dtype) for array in (*carry, *ys)]
     numbers = [node.number for node in found]
     loop = RecordedLoop(level, body, reads, list(before), outs, numbers, length, reverse)
-    made = record(level, _SCAN_RULE, nodes, loop, (*carry, *ys))
+    made = record_op(level, _SCAN_RULE, nodes, loop, (*carry, *ys))
     return list(made[: len(states)]), list(made[len(states) :])
 
 
@@ -312,7 +312,7 @@ def _to_leaf(level: Level, array: Array) -> Array:
     """Track an array as a leaf if it is differentiable."""
     if not is_differentiable(level.inner, array):
         return array
-    return track(array, make_node(None, (), ()), level)
+    return track_array(array, make_node(None, (), ()), level)
 
 
 def _get_inner_value(level: Level, array: Array) -> Array:

@@ -28,8 +28,8 @@ from seqloom.errors import (
 )
 from seqloom.tensor._autocast import autocast_state, cast_arguments
 from seqloom.tensor._families import ArrayFunctions
-from seqloom.tensor._origin import Released, caller
-from seqloom.tensor._state import TensorState, fill, new
+from seqloom.tensor._origin import ReleasedArray, frame_at
+from seqloom.tensor._state import TensorState, fill_tensor, new_object
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,15 +116,15 @@ def apply(name: str, *args: object, **options: Any) -> Any:
         raise ours from error
     if observers:
         notify_observers(name, out, backend)
-    kind, frame = type(tensors[0]), caller(1)
+    kind, frame = type(tensors[0]), frame_at(1)
     if not isinstance(out, (tuple, list)):
-        return fill(new(kind), out, backend, frame)
+        return fill_tensor(new_object(kind), out, backend, frame)
     # `_wrap_result` is inlined for a single array, because a function call would be slower.
     return tuple(
         [
             _wrap_result(part, kind, backend, frame)
             if type(part) in _NESTED_TYPES
-            else fill(new(kind), part, backend, frame)
+            else fill_tensor(new_object(kind), part, backend, frame)
             for part in cast("list[Any]", out)
         ]
     )
@@ -150,7 +150,7 @@ def _wrap_result(part: Any, kind: Any, backend: ArrayFunctions, frame: FrameType
     if part is None:
         return None
     if type(part) not in _NESTED_TYPES:
-        return fill(new(kind), part, backend, frame)
+        return fill_tensor(new_object(kind), part, backend, frame)
     return type(part)([_wrap_result(inner, kind, backend, frame) for inner in part])
 
 
@@ -346,7 +346,7 @@ def translate_data_error(
 
 def _reject_released(arg: object) -> None:
     """Raise if an argument is a released tensor."""
-    if isinstance(raw := getattr(arg, "raw", arg), Released):
+    if isinstance(raw := getattr(arg, "raw", arg), ReleasedArray):
         raw.raise_released()
     if isinstance(arg, (list, tuple)):
         for part in cast("list[Any]", arg):

@@ -9,7 +9,7 @@ import numpy as np
 from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.tensor._dispatch import translate_error
 from seqloom.tensor._elements import NATIVE_DTYPES
-from seqloom.tensor._origin import Released
+from seqloom.tensor._origin import ReleasedArray
 from seqloom.tensor._state import TensorState, TrackedArray
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def format_tensor(tensor: TensorState, spec: str) -> str:
 
 def format_repr(tensor: TensorState) -> str:
     """Return the `repr` of a tensor: values, shape, dtype, device and backend."""
-    if isinstance(tensor.raw, Released):
+    if isinstance(tensor.raw, ReleasedArray):
         return f"Tensor(released, created at {tensor.raw.line})"
     backend = tensor.backend
     device = "" if backend.device == "cpu" else f", device={backend.device}"

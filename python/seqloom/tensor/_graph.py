@@ -155,10 +155,10 @@ def _format_arg(arg: object) -> str:
 _step_numbers = count()  # Numbers for the file names of generated source.
 # Operations that overwrite lists of arrays, with the positions of these lists among the
 # arguments.
-OVERWRITES: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
+OVERWRITTEN: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
 # Operations that return lists of arrays, with the positions of the arguments that are
 # lists of the same length.
-LIST_RESULTS = OVERWRITES | {"clip_by_global_norm": (0,)}
+LIST_RESULTS = OVERWRITTEN | {"clip_by_global_norm": (0,)}
 
 
 def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
@@ -229,10 +229,10 @@ class _SourceWriter:
             options = {k: v for k, v in operation.options.items() if k != "body"}
             arguments = [f"{name}_", self._write_argument(init), self._write_argument(xs)]
             arguments += [f"{k}={v!r}" for k, v in options.items()]
-            function = self._store(self._backend.scan, "scan")
+            function = self._add_global(self._backend.scan, "scan")
             call = f"{function}({', '.join(arguments)})"
             return [f"    {line}" for line in (*lines, _write_assignment(operation, call))]
-        function = self._store(getattr(self._backend, operation.name), operation.name)
+        function = self._add_global(getattr(self._backend, operation.name), operation.name)
         arguments = [self._write_argument(arg) for arg in operation.args]
         arguments += [
             f"{k}={self._write_argument(v)}" for k, v in operation.options.items()
@@ -266,9 +266,9 @@ class _SourceWriter:
         if isinstance(arg, Key):  # compilers do not support `Key` objects
             arg = self._backend.key_words(arg)
         is_literal = arg is None or type(arg) in (int, bool, str)
-        return repr(arg) if is_literal else self._store(arg, "plain")
+        return repr(arg) if is_literal else self._add_global(arg, "plain")
 
-    def _store(self, value: object, kind: str) -> str:
+    def _add_global(self, value: object, kind: str) -> str:
         """Store an object as a global of the generated source, and return its name."""
         name = f"{kind}_" if kind != "plain" else f"plain{len(self.scope)}"
         self.scope[name] = value

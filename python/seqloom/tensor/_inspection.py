@@ -107,7 +107,7 @@ class Profile(Backend):
             out = function(*args, **options)
             inner.sync()
             taken = perf_counter_ns() - start
-            size = _total_bytes(inner, out)
+            size = _count_bytes(inner, out)
             note(_Call(name, start, taken, size, threading.get_ident()))
             return out
 
@@ -240,10 +240,10 @@ class Profile(Backend):
         return f"profile({self.inner})"
 
 
-def _total_bytes(inner: Backend, out: object) -> int:
+def _count_bytes(inner: Backend, out: object) -> int:
     """Return the number of bytes of an operation's results."""
     if isinstance(out, (list, tuple)):
-        return sum(_total_bytes(inner, part) for part in cast("list[Any]", out))
+        return sum(_count_bytes(inner, part) for part in cast("list[Any]", out))
     return inner.nbytes(out) if hasattr(out, "shape") else 0
 
 

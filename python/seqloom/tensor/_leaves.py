@@ -62,7 +62,7 @@ class Leaf:
     def on(self, backend: Backend) -> Array:
         """Copy the array to a backend if necessary, and return the array."""
         if self.backend is not backend:
-            self.array, self.backend = copy_to(self, backend), backend
+            self.array, self.backend = copy_leaf_to(self, backend), backend
         return self.storage()
 
     def make_writable(self) -> Array:
@@ -132,7 +132,7 @@ class Counter(Leaf):
         return self.array
 
 
-def new_leaf(backend: Backend, make: Callable[[Backend], Array]) -> Leaf:
+def create_leaf(backend: Backend, make: Callable[[Backend], Array]) -> Leaf:
     """Create a leaf during a step, and report the leaf to a running capture."""
     add_leaf = getattr(backend, "add_leaf", None)
     if add_leaf is None:
@@ -158,7 +158,7 @@ def record_owners(pairs: list[tuple[Leaf, Any]]) -> None:
             leaf.owner = ref(param)
 
 
-def new_counter(backend: Backend, number: int) -> Counter:
+def create_counter(backend: Backend, number: int) -> Counter:
     """Create a counter during a step, and report the counter to a running capture."""
     counter = Counter()
     counter.number = number
@@ -172,7 +172,7 @@ def copy_array(array: Array, backend: Backend) -> Array:
     return backend.logical_or(array, array) if is_bool else backend.multiply(array, 1)
 
 
-def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
+def copy_leaf_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
     """Copy the array of a leaf to a backend, optionally with a new dtype."""
     own = vars(leaf)  # the stored values, without the symbols of a capture
     source: Backend | None = own["backend"]
@@ -181,17 +181,17 @@ def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
     return backend.asarray(array.astype(dtype or array.dtype), copy=True)
 
 
-def freeze(value: object) -> Any:
+def to_cache_key(value: object) -> Any:
     """Convert nested values to a hashable cache key for compiled programs."""
     # A value without a hash matches only itself. A value whose class defines equality
     # in Python also matches only itself, because equal objects may have different
     # attributes.
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()
-        return (dict, *((key, freeze(part)) for key, part in items))
+        return (dict, *((key, to_cache_key(part)) for key, part in items))
     if isinstance(value, (list, tuple, set)):
         parts = cast("list[Any]", value)
-        return (type(parts), *map(freeze, parts))
+        return (type(parts), *map(to_cache_key, parts))
     # 1, 1.0 and True are equal, but each needs a different compiled program.
     kind = cast("Any", type(value))
     return (kind, value) if _is_hashable(value, kind) else _Identity(value)
@@ -213,7 +213,7 @@ def make_hashable(values: list[Any]) -> Any:
     """Convert a list of values to a hashable cache key."""
     tuples: list[tuple[Any, ...]] = [value for value in values if type(value) is tuple]
     kinds = {*map(type, values), *map(type, chain(*tuples))}  # runs in each optimiser step
-    return tuple(values) if kinds - {tuple} <= _SIMPLE_TYPES else freeze(values)
+    return tuple(values) if kinds - {tuple} <= _SIMPLE_TYPES else to_cache_key(values)
 
 
 def make_identity(value: object) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom.tensor._families._numpy_arrays import cache_sizes
 from seqloom.tensor._leaves import Leaf
-from seqloom.tensor._origin import Released, find_line
+from seqloom.tensor._origin import ReleasedArray, find_line
 from seqloom.tensor._state import Node, TrackedArray
 from seqloom.tensor._tensor import Gradients, Tensor
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     _ArrayUse = tuple[str, str | None, Array, Any]
 
-PURPOSES: tuple[str, ...] = (
+MEMORY_PURPOSES: tuple[str, ...] = (
     "parameters",
     "buffers",
     "optimiser",
@@ -30,7 +30,7 @@ PURPOSES: tuple[str, ...] = (
     "intermediates",
     "reserve",
 )
-_INTERMEDIATES = PURPOSES[4]
+_INTERMEDIATES = MEMORY_PURPOSES[4]
 _TABLE_ROWS = 20
 
 
@@ -86,7 +86,7 @@ def memory() -> Memory:
         >>> sl.tensor.memory().by_purpose["intermediates"] - before
         8
     """
-    by_purpose, by_line = dict.fromkeys(PURPOSES, 0), Counter[str]()
+    by_purpose, by_line = dict.fromkeys(MEMORY_PURPOSES, 0), Counter[str]()
     seen: set[int] = set()
     # Shared memory is counted once, for the purpose that is first in the list.
     for purpose, line, array, backend in _list_arrays():
@@ -120,7 +120,7 @@ def _measure_numpy_memory(array: Any) -> tuple[int, int]:
 
 def _list_arrays() -> Iterator[_ArrayUse]:
     """Yield all arrays in use, with their purpose; parameters come first."""
-    kinds = [_subclasses(kind) for kind in (Leaf, Gradients, Tensor)]
+    kinds = [_list_subclasses(kind) for kind in (Leaf, Gradients, Tensor)]
     every = set[type]().union(*kinds)
     # Compare exact types, because isinstance() may run code of an unknown object's
     # class.
@@ -128,25 +128,26 @@ def _list_arrays() -> Iterator[_ArrayUse]:
     leaves, gradients, tensors = (
         [one for one in found if type(one) in kind] for kind in kinds
     )
-    for leaf in sorted(leaves, key=lambda leaf: PURPOSES.index(leaf.purpose)):
+    for leaf in sorted(leaves, key=lambda leaf: MEMORY_PURPOSES.index(leaf.purpose)):
         if hasattr(leaf.array, "shape"):
             yield leaf.purpose, None, leaf.array, leaf.backend
     for grads in gradients:
         for array in grads.arrays():
             yield "gradients", None, *_unwrap_levels(array, grads.backend)
-    tensors = [tensor for tensor in tensors if not isinstance(tensor.raw, Released)]
+    tensors = [tensor for tensor in tensors if not isinstance(tensor.raw, ReleasedArray)]
     for tensor in tensors:
-        yield _INTERMEDIATES, find_line(tensor), *_unwrap_levels(tensor.raw, tensor.backend)
+        array = _unwrap_levels(tensor.raw, tensor.backend)
+        yield _INTERMEDIATES, find_line(tensor), *array
     for tensor in tensors:
         line = f"{find_line(tensor)} (tape)"
         plain = _unwrap_levels(tensor.raw, tensor.backend)[1]
-        for array in _arrays_saved_by(_walk_nodes(tensor.raw)):
+        for array in _list_saved_arrays(_walk_nodes(tensor.raw)):
             yield _INTERMEDIATES, line, array, plain
 
 
-def _subclasses(kind: type) -> set[type]:
+def _list_subclasses(kind: type) -> set[type]:
     """Return a class and all its subclasses."""
-    return {kind}.union(*(_subclasses(derived) for derived in kind.__subclasses__()))
+    return {kind}.union(*(_list_subclasses(derived) for derived in kind.__subclasses__()))
 
 
 def _unwrap_levels(raw: Array, backend: ArrayFunctions) -> tuple[Array, Any]:
@@ -172,7 +173,7 @@ def _walk_nodes(raw: Array) -> Iterator[Node]:
         pending += fresh
 
 
-def _arrays_saved_by(nodes: Iterator[Node]) -> Iterator[Array]:
+def _list_saved_arrays(nodes: Iterator[Node]) -> Iterator[Array]:
     """Yield the arrays that recorded operations have saved for gradients."""
     pending: list[Any] = [node.saved for node in nodes]
     while pending:

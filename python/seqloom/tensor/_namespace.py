@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     Shape: TypeAlias = int | Sequence[int]
 
 
-_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
+_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 
 # fmt: off
-NAMES = (
+STANDARD_NAMES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float32", "float64", "complex64", "complex128",
 )
@@ -95,7 +95,7 @@ class Inspection:
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
         """Return the dtypes that the backend supports, or only those of some kinds."""
         del device
-        types = {name: np.dtype(name) for name in NAMES if self._supports(name)}
+        types = {name: np.dtype(name) for name in STANDARD_NAMES if self._supports(name)}
         if kind is None:
             return types
         return {name: dtype for name, dtype in types.items() if np.isdtype(dtype, kind)}
@@ -118,7 +118,7 @@ class ArrayNamespace(NamespaceFunctions):
     can only be the device of the backend.
     """
 
-    __array_api_version__ = _VERSIONS[-1]
+    __array_api_version__ = _API_VERSIONS[-1]
     e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
     int8, int16, int32, int64 = map(np.dtype, ("int8", "int16", "int32", "int64"))
     uint8, uint16, uint32, uint64 = map(np.dtype, ("uint8", "uint16", "uint32", "uint64"))
@@ -158,7 +158,7 @@ class ArrayNamespace(NamespaceFunctions):
                 )
             made = self._backend.tensor(obj, dtype=dtype)
             narrow = dtype is None and made.dtype.kind == "c" and not hasattr(obj, "dtype")
-            return made.astype(self._complex) if narrow else made
+            return made.astype(self._complex_dtype) if narrow else made
         obj = obj if obj.backend is self._backend else obj.to(self._backend)
         return obj if dtype is None or obj.dtype == dtype else obj.astype(dtype)
 
@@ -181,25 +181,25 @@ class ArrayNamespace(NamespaceFunctions):
         device: str | None = None,
     ) -> Tensor:
         """Create evenly spaced numbers from `start` to `stop`, excluding `stop`."""
-        return self._make("arange", start, stop, step, dtype=dtype, device=device)
+        return self._make_tensor("arange", start, stop, step, dtype=dtype, device=device)
 
     def empty(
         self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
         """Create a tensor with uninitialised values."""
-        return self._make("empty", shape, dtype=dtype, device=device)
+        return self._make_tensor("empty", shape, dtype=dtype, device=device)
 
     def zeros(
         self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
         """Create a tensor of zeros."""
-        return self._make("zeros", shape, dtype=dtype, device=device)
+        return self._make_tensor("zeros", shape, dtype=dtype, device=device)
 
     def ones(
         self, shape: Shape, *, dtype: DTypeLike | None = None, device: str | None = None
     ) -> Tensor:
         """Create a tensor of ones."""
-        return self._make("ones", shape, dtype=dtype, device=device)
+        return self._make_tensor("ones", shape, dtype=dtype, device=device)
 
     def full(
         self,
@@ -211,8 +211,8 @@ class ArrayNamespace(NamespaceFunctions):
     ) -> Tensor:
         """Create a tensor filled with one value."""
         if isinstance(fill_value, complex) and dtype is None:
-            dtype = self._complex
-        return self._make("full", shape, fill_value, dtype=dtype, device=device)
+            dtype = self._complex_dtype
+        return self._make_tensor("full", shape, fill_value, dtype=dtype, device=device)
 
     def eye(
         self,
@@ -225,7 +225,7 @@ class ArrayNamespace(NamespaceFunctions):
         device: str | None = None,
     ) -> Tensor:
         """Create a matrix with ones on a diagonal."""
-        return self._make("eye", n_rows, n_cols, k=k, dtype=dtype, device=device)
+        return self._make_tensor("eye", n_rows, n_cols, k=k, dtype=dtype, device=device)
 
     def linspace(
         self,
@@ -239,7 +239,7 @@ class ArrayNamespace(NamespaceFunctions):
         endpoint: bool = True,
     ) -> Tensor:
         """Create `num` evenly spaced numbers, usually including both ends."""
-        return self._make(
+        return self._make_tensor(
             "linspace", start, stop, num, dtype=dtype, device=device, endpoint=endpoint
         )
 
@@ -274,11 +274,11 @@ class ArrayNamespace(NamespaceFunctions):
         return self.full(x.shape, fill_value, dtype=dtype or x.dtype, device=device)
 
     @property
-    def _complex(self) -> str:
+    def _complex_dtype(self) -> str:
         """Default dtype of complex numbers."""
         return "complex64" if self._backend.float_dtype == "float32" else "complex128"
 
-    def _make(
+    def _make_tensor(
         self, name: str, *args: object, device: str | None = None, **options: object
     ) -> Tensor:
         self._require_device(device)
@@ -352,10 +352,10 @@ class ArrayNamespace(NamespaceFunctions):
 ArrayNamespace.bool = np.dtype("bool")  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def namespace_of(backend: ArrayFunctions, api_version: Any) -> ArrayNamespace:
+def get_namespace(backend: ArrayFunctions, api_version: Any) -> ArrayNamespace:
     """Return the namespace of a backend, which is the same for all API versions."""
-    if api_version not in {None, *_VERSIONS}:
+    if api_version not in {None, *_API_VERSIONS}:
         raise ArgumentError(
-            f"api_version must be one of {', '.join(_VERSIONS)}, got {api_version!r}"
+            f"api_version must be one of {', '.join(_API_VERSIONS)}, got {api_version!r}"
         )
     return ArrayNamespace(backend)

@@ -38,30 +38,32 @@ class _NamedFunction(Generic[_F]):
 
 
 def _make_unary(name: str) -> Callable[[Tensor], Tensor]:
-    def call(x: Tensor, /) -> Tensor:
+    def compute(x: Tensor, /) -> Tensor:
         return apply(name, x)
 
-    return call
+    return compute
 
 
 def _make_binary(name: str) -> Callable[[Operand, Operand], Tensor]:
-    def call(x1: Operand, x2: Operand, /) -> Tensor:
+    def compute(x1: Operand, x2: Operand, /) -> Tensor:
         return apply(name, x1, x2)
 
-    return call
+    return compute
 
 
 def _make_reduction(name: str) -> Callable[..., Tensor]:
-    def call(x: Tensor, /, *, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+    def compute(
+        x: Tensor, /, *, axis: Axes | None = None, keepdims: bool = False
+    ) -> Tensor:
         return apply(name, x, axis=axis, keepdims=keepdims)
 
-    return call
+    return compute
 
 
 def _make_variance(name: str) -> Callable[..., Tensor]:
     """Return a function that computes the variance or the standard deviation."""
 
-    def call(
+    def compute(
         x: Tensor,
         /,
         *,
@@ -71,24 +73,24 @@ def _make_variance(name: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         return apply(name, x, axis=axis, correction=correction, keepdims=keepdims)
 
-    return call
+    return compute
 
 
-def _make_total(name: str) -> Callable[..., Tensor]:
+def _make_sum(name: str) -> Callable[..., Tensor]:
     """Return a function that computes a sum or product, with a `dtype` option."""
 
-    def call(
+    def compute(
         x: Tensor, /, *, axis: Axes | None = None, dtype: Any = None, keepdims: bool = False
     ) -> Tensor:
         return apply(name, x, axis=axis, keepdims=keepdims, **_dtype_option(dtype))
 
-    return call
+    return compute
 
 
 def _make_cumulative(name: str) -> Callable[..., Tensor]:
     """Return a function that computes a cumulative sum or product."""
 
-    def call(
+    def compute(
         x: Tensor,
         /,
         *,
@@ -99,7 +101,7 @@ def _make_cumulative(name: str) -> Callable[..., Tensor]:
         options = {"include_initial": include_initial, **_dtype_option(dtype)}
         return apply(name, x, axis=axis, **options)
 
-    return call
+    return compute
 
 
 def _dtype_option(dtype: Any) -> dict[str, Any]:
@@ -107,9 +109,9 @@ def _dtype_option(dtype: Any) -> dict[str, Any]:
     return {} if dtype is None else {"dtype": dtype}
 
 
-_UNARY = _NamedFunction(_make_unary)
-_BINARY = _NamedFunction(_make_binary)
-_REDUCTION = _NamedFunction(_make_reduction)
+_UNARY_OP = _NamedFunction(_make_unary)
+_BINARY_OP = _NamedFunction(_make_binary)
+_REDUCTION_OP = _NamedFunction(_make_reduction)
 
 
 class UniqueAll(NamedTuple):
@@ -139,23 +141,25 @@ class NamespaceFunctions:
     """Functions of the Array API standard that accept tensors of any backend."""
 
     # Elementwise functions of one tensor.
-    abs = acos = acosh = asin = asinh = atan = atanh = bitwise_invert = ceil = _UNARY
-    conj = cos = cosh = exp = expm1 = floor = imag = isfinite = isinf = isnan = _UNARY
-    log = log10 = log1p = log2 = logical_not = negative = positive = real = _UNARY
-    reciprocal = round = sign = signbit = sin = sinh = sqrt = square = _UNARY
-    tan = tanh = trunc = _UNARY
+    abs = acos = acosh = asin = asinh = atan = atanh = bitwise_invert = ceil = _UNARY_OP
+    conj = cos = cosh = exp = expm1 = floor = imag = isfinite = isinf = isnan = _UNARY_OP
+    log = log10 = log1p = log2 = logical_not = negative = positive = real = _UNARY_OP
+    reciprocal = round = sign = signbit = sin = sinh = sqrt = square = _UNARY_OP
+    tan = tanh = trunc = _UNARY_OP
 
     # Elementwise functions of two tensors, or of a tensor and a number.
-    add = atan2 = bitwise_and = bitwise_left_shift = bitwise_or = _BINARY
-    bitwise_right_shift = bitwise_xor = copysign = divide = equal = floor_divide = _BINARY
-    greater = greater_equal = hypot = less = less_equal = logaddexp = _BINARY
-    logical_and = logical_or = logical_xor = maximum = minimum = multiply = _BINARY
-    nextafter = not_equal = pow = remainder = subtract = _BINARY
+    add = atan2 = bitwise_and = bitwise_left_shift = bitwise_or = _BINARY_OP
+    bitwise_right_shift = bitwise_xor = copysign = divide = equal = floor_divide = (
+        _BINARY_OP
+    )
+    greater = greater_equal = hypot = less = less_equal = logaddexp = _BINARY_OP
+    logical_and = logical_or = logical_xor = maximum = minimum = multiply = _BINARY_OP
+    nextafter = not_equal = pow = remainder = subtract = _BINARY_OP
 
     # Reductions over axes.
-    all = any = argmax = argmin = count_nonzero = max = mean = min = _REDUCTION
+    all = any = argmax = argmin = count_nonzero = max = mean = min = _REDUCTION_OP
     std = var = _NamedFunction(_make_variance)
-    prod = sum = _NamedFunction(_make_total)
+    prod = sum = _NamedFunction(_make_sum)
     cumulative_prod = cumulative_sum = _NamedFunction(_make_cumulative)
 
     @staticmethod

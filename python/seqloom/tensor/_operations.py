@@ -54,7 +54,7 @@ class OperationLine(NamedTuple):
     onnx: str
 
 
-_TABLE = """
+_TABLE_TEXT = """
 # operation           family           default rule shape overrides   results
 #                                                                      | kind  onnx
 # Array creation. Floats have the backend's `float_dtype` unless a dtype is given.
@@ -293,11 +293,11 @@ to_full_precision     creation         default -    shape -           - -     Id
 """
 
 
-def parse_line(line: str) -> OperationLine:
+def parse_table_line(line: str) -> OperationLine:
     """Parse one row of the table, without the name of the operation."""
     family, *cells = ["" if cell == "-" else cell for cell in line.split()]
     parts, last = cells[:3], cells[-3:]
-    has_all = _MIN_CELLS <= len(cells) <= _MAX_CELLS and last[1] in _KIND_NAMES
+    has_all = _MIN_TABLE_CELLS <= len(cells) <= _MAX_TABLE_CELLS and last[1] in _KIND_NAMES
     if not has_all or any(
         part not in {"", name} for part, name in zip(parts, _FLAG_NAMES, strict=True)
     ):
@@ -309,12 +309,14 @@ def parse_line(line: str) -> OperationLine:
 
 
 # Minimum and maximum number of columns after the family, with one and three backends.
-_MIN_CELLS, _MAX_CELLS = 7, 9
+_MIN_TABLE_CELLS, _MAX_TABLE_CELLS = 7, 9
 _FLAG_NAMES = ("default", "rule", "shape")
 _KIND_NAMES = {"", "float", "bool", "row"}
-_TABLE_LINES = [line for line in _TABLE.splitlines() if line and not line.startswith("#")]
+_TABLE_LINES = [
+    line for line in _TABLE_TEXT.splitlines() if line and not line.startswith("#")
+]
 OPERATIONS: dict[str, OperationLine] = {
-    line.split()[0]: parse_line(line.partition(" ")[2]) for line in _TABLE_LINES
+    line.split()[0]: parse_table_line(line.partition(" ")[2]) for line in _TABLE_LINES
 }
 if len(OPERATIONS) < len(_TABLE_LINES):
     raise ValueError("tensor/_operations.py: an operation has two lines")

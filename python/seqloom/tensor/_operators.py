@@ -16,8 +16,8 @@ from seqloom.tensor._dispatch import apply, notify_observers, observers, transla
 from seqloom.tensor._elements import normalize_key, require_in_dtype
 from seqloom.tensor._families import GRAD_RULES
 from seqloom.tensor._families._keep import save_two_specs
-from seqloom.tensor._origin import caller, innermost, user_frame
-from seqloom.tensor._state import Node, TensorState, fill, new, node_numbers
+from seqloom.tensor._origin import find_user_frame, frame_at, innermost
+from seqloom.tensor._state import Node, TensorState, fill_tensor, new_object, node_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     Operator = Callable[[Any, Any], Any]
 
 
-_scope = innermost.get
-_autocast_state = autocast_state.get
+_get_scope = innermost.get
+_get_autocast = autocast_state.get
 _BOTH_TRACKED = True, True
 _PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 _ARRAY_TYPES = (TensorState, np.ndarray, np.generic)
 
 
-def unary(name: str) -> Callable[[Any], Any]:
+def unary_op(name: str) -> Callable[[Any], Any]:
     """Return a method that implements an operator of one tensor."""
 
     def operate(self: object) -> Any:
@@ -42,14 +42,14 @@ def unary(name: str) -> Callable[[Any], Any]:
     return operate
 
 
-def binary(name: str) -> Callable[..., Any]:
+def binary_op(name: str) -> Callable[..., Any]:
     """Return a method that implements an operator whose left operand is this tensor."""
     is_converted = name in CONVERTED_OPERATIONS
 
     def operate(self: Any, other: Any, frame: FrameType | None = None) -> Any:
-        if is_converted and _autocast_state() is not None:
+        if is_converted and _get_autocast() is not None:
             self, other = cast_arguments(name, (self, other), apply)
-        backend, frame = self.backend, frame or caller(1)
+        backend, frame = self.backend, frame or frame_at(1)
         if type(other) is not type(self) or other.backend is not backend or observers:
             # The other operand is a number, an array, or a tensor of another backend.
             other = _to_python_number(other)
@@ -64,32 +64,32 @@ def binary(name: str) -> Callable[..., Any]:
             raw = getattr(backend, name)(left, right)
         except Exception as error:
             raise translate_error(error, name, (self, other), backend) from error
-        return fill(new(type(self)), raw, backend, frame)
+        return fill_tensor(new_object(type(self)), raw, backend, frame)
 
     return operate
 
 
-def reflect(name: str) -> Operator:
+def right_op(name: str) -> Operator:
     """Return a method for an operator whose right operand is this tensor."""
     is_converted = name in CONVERTED_OPERATIONS
 
     def operate(self: object, other: object) -> Any:
-        if is_converted and _autocast_state() is not None:
+        if is_converted and _get_autocast() is not None:
             (self,) = cast_arguments(name, (self,), apply)
         other = _to_python_number(other)
         if type(other) in _PYTHON_NUMBERS:
-            return _call_backend(name, self, other, _match_type(other, self), caller(1))
+            return _call_backend(name, self, other, _match_type(other, self), frame_at(1))
         return _apply_if_numeric(name, other, other, self)
 
     return operate
 
 
-def differentiable(name: str) -> Operator:
+def grad_op(name: str) -> Operator:
     """Return a faster method for a binary operator that has a gradient rule."""
     # If one level tracks both tensors, the returned method computes, records and wraps
     # the result. The code of the level's function and of `make_node`, `track` and
     # `fill` is repeated here, because function calls would dominate the time.
-    call_other, is_converted = binary(name), name in CONVERTED_OPERATIONS
+    call_other, is_converted = binary_op(name), name in CONVERTED_OPERATIONS
     rule = GRAD_RULES[name]
     save = None if rule.save is save_two_specs else rule.save
     latest: CodeType | None = None  # cached, because loops repeat the same code
@@ -103,32 +103,32 @@ def differentiable(name: str) -> Operator:
             or type(other) is not kind
             or other._table is not table
             or observers
-            or (is_converted and _autocast_state() is not None)
+            or (is_converted and _get_autocast() is not None)
         ):
-            return call_other(self, other, caller(1))
+            return call_other(self, other, frame_at(1))
         left, right = self._value, other._value
         try:
             out = table[name](left, right)
         except Exception as error:
             raise translate_error(error, name, (self, other), self.backend) from error
-        node, result = Node(), new(kind)
+        node, result = Node(), new_object(kind)
         node.number, node.rule = next(node_numbers), rule
         node.parents = self._node, other._node
         if save is None:
-            node.saved = self._like or self._describe(), other._like or other._describe()
+            node.saved = self._like or self._get_spec(), other._like or other._get_spec()
         else:
             node.saved = save((left, right), out, _BOTH_TRACKED, {})
         result._node, result._value, result._table = node, out, table
         result._raw = result._like = None
         result.backend = self.backend
-        frame = caller(1)
+        frame = frame_at(1)
         code = frame.f_code
         if code is not latest:
-            frame = user_frame(frame)
+            frame = find_user_frame(frame)
             latest = code = frame.f_code
         result._code = code
         result._offset = frame.f_lasti
-        scope = _scope()
+        scope = _get_scope()
         if scope is not None:
             entries = scope.made
             entries.append(ref(result))
@@ -161,7 +161,7 @@ def _call_backend(name: str, tensor: Any, left: Any, right: Any, frame: FrameTyp
         raise ours from error
     if observers:
         notify_observers(name, raw, backend)
-    return fill(new(type(tensor)), raw, backend, frame)
+    return fill_tensor(new_object(type(tensor)), raw, backend, frame)
 
 
 def _match_type(number: Any, tensor: Any) -> Any:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 # Returns the stack frame of a caller, faster than by raising an exception.
-caller = sys._getframe  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+frame_at = sys._getframe  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 _INTERNAL_PATHS = (
@@ -40,7 +40,7 @@ user_files: set[str] = set()
 _internal_files: set[str] = set()
 
 
-def user_frame(frame: FrameType) -> FrameType:
+def find_user_frame(frame: FrameType) -> FrameType:
     """Return the innermost stack frame of user code, starting at the given frame."""
     while (filename := frame.f_code.co_filename) not in user_files:
         if filename not in _internal_files and not is_internal(filename):
@@ -71,7 +71,7 @@ def find_line(tensor: Any) -> str:
 
 def current_line() -> str:
     """Return the line of user code that is being executed, as ``file:line``."""
-    frame = user_frame(caller(1))
+    frame = find_user_frame(frame_at(1))
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
@@ -92,7 +92,7 @@ def can_pause(frame: FrameType) -> bool:
 
 def find_running_frame(frames: Sequence[FrameType | None]) -> FrameType | None:
     """Return the innermost of the given frames that is on this thread's stack, or None."""
-    frame: FrameType | None = caller(1)
+    frame: FrameType | None = frame_at(1)
     while frame is not None and frame not in frames:
         frame = frame.f_back
     return frame
@@ -104,10 +104,10 @@ def _is_contextlib(frame: FrameType | None) -> bool:
 
 
 # Minimum number of references at which a scope deletes references to dead tensors.
-_DEAD_LIMIT = 1024
+_MAX_DEAD_REFERENCES = 1024
 
 
-class Released:
+class ReleasedArray:
     """Placeholder for the array of a released tensor; any use raises an error."""
 
     __slots__ = ("line",)
@@ -156,8 +156,8 @@ class Scope:
             opener if opener is not None and (is_inside_one or can_pause(opener)) else None
         )
         self.made: list[weakref.ref[Any]] = []
-        self.prune_at = _DEAD_LIMIT
-        self.limit = _DEAD_LIMIT if self.opener is None else 0
+        self.prune_at = _MAX_DEAD_REFERENCES
+        self.limit = _MAX_DEAD_REFERENCES if self.opener is None else 0
 
     @property
     def has_ended(self) -> bool:
@@ -201,7 +201,7 @@ class Scope:
     def _drop_dead(self) -> int:
         """Delete references to dead tensors; return the length for the next deletion."""
         self.made[:] = [reference for reference in self.made if reference() is not None]
-        self.prune_at = max(_DEAD_LIMIT, 2 * len(self.made))
+        self.prune_at = max(_MAX_DEAD_REFERENCES, 2 * len(self.made))
         return self.prune_at
 
 
@@ -259,7 +259,7 @@ def scope() -> Generator[None]:
         ...
         seqloom.errors.ReleasedError: the tensor created at ... was released ...
     """
-    opened = Scope(_find_open_scope(innermost.get()), find_opening_frame(caller(0)))
+    opened = Scope(_find_open_scope(innermost.get()), find_opening_frame(frame_at(0)))
     innermost.set(opened)
     try:
         yield
@@ -270,7 +270,7 @@ def scope() -> Generator[None]:
         for reference in opened.made:
             tensor = reference()
             if tensor is not None:
-                tensor._replace(Released(find_line(tensor)))
+                tensor._replace_array(ReleasedArray(find_line(tensor)))
         opened.made.clear()
 
 

@@ -13,7 +13,13 @@ from seqloom.tensor._derivatives import find_outermost_level, is_custom_engine, 
 from seqloom.tensor._dispatch import apply, includes_backend
 from seqloom.tensor._families import ALL_RESULTS, Rule
 from seqloom.tensor._families._keep import save_nothing
-from seqloom.tensor._state import TrackedArray, get_node, next_number, outer_nodes, record
+from seqloom.tensor._state import (
+    TrackedArray,
+    get_node,
+    next_number,
+    outer_nodes,
+    record_op,
+)
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -79,7 +85,7 @@ def custom_gradient(
     """
 
     @wraps(function)
-    def call(*args: object) -> Any:
+    def call_function(*args: object) -> Any:
         level = find_outermost_level(args)
         if level is None:
             _require_autodiff(args)
@@ -92,14 +98,16 @@ def custom_gradient(
             arg if node is None else Tensor(arg.raw.value, level.inner)
             for arg, node in zip(cast("Any", args), nodes, strict=True)
         )
-        out = call(*inner)  # pass the custom rule to inner levels too
+        out = call_function(*inner)  # pass the custom rule to inner levels too
         outs = _check_results(level, out)
         saved = level.inner, rule, inner, out
-        arrays = record(level, _CUSTOM, nodes, saved, tuple(part.raw for part in outs))
+        arrays = record_op(
+            level, _CUSTOM_RULE, nodes, saved, tuple(part.raw for part in outs)
+        )
         found = tuple(Tensor(array, level) for array in arrays)
         return found if isinstance(out, tuple) else found[0]
 
-    return call
+    return call_function
 
 
 def _require_autodiff(args: tuple[Any, ...]) -> None:
@@ -120,7 +128,7 @@ def _check_results(level: Any, out: Any) -> tuple[Tensor, ...]:
                 "the function of custom_gradient must return a tensor or a tuple of "
                 f"tensors, got {type(part).__name__}"
             )
-        if not includes_backend(level.inner, _backend_of_array(part)):
+        if not includes_backend(level.inner, _find_array_backend(part)):
             raise GradientError(
                 "the function of custom_gradient returned a tensor on "
                 f"{part.backend} that does not come from its arguments; pass every tensor "
@@ -129,7 +137,7 @@ def _check_results(level: Any, out: Any) -> tuple[Tensor, ...]:
     return outs
 
 
-def _backend_of_array(tensor: Tensor) -> Any:
+def _find_array_backend(tensor: Tensor) -> Any:
     """Return the backend of a tensor's array; for a constant, the innermost backend."""
     raw = tensor.raw
     return raw.level if isinstance(raw, TrackedArray) else tensor.detach().backend
@@ -140,14 +148,14 @@ def _apply_rule(_b: Any, saved: Any, grads: Any, needs: Needs) -> Sequence[Array
     backend, rule, args, out = saved
     seeds = tuple(None if grad is None else Tensor(grad, backend) for grad in grads)
     found = rule(args, out, seeds if isinstance(out, tuple) else seeds[0])
-    parts = zip(_check_count(found, args), args, needs, strict=True)
+    parts = zip(_check_gradient_count(found, args), args, needs, strict=True)
     return [
-        _check_part(part, arg, position, backend) if needed and part is not None else None
+        _check_grad(part, arg, position, backend) if needed and part is not None else None
         for position, (part, arg, needed) in enumerate(parts)
     ]
 
 
-def _check_count(parts: object, args: tuple[Any, ...]) -> Sequence[Any]:
+def _check_gradient_count(parts: object, args: tuple[Any, ...]) -> Sequence[Any]:
     """Return the gradients from a custom rule; raise unless each argument has one."""
     if not isinstance(parts, (tuple, list)):
         raise GradientError(
@@ -163,13 +171,13 @@ def _check_count(parts: object, args: tuple[Any, ...]) -> Sequence[Any]:
     return found
 
 
-def _check_part(part: object, arg: Tensor, position: int, backend: Backend) -> Array:
+def _check_grad(part: object, arg: Tensor, position: int, backend: Backend) -> Array:
     """Return the array of a gradient; raise unless shape and dtype match the argument."""
     expected = f"{arg.dtype} of shape {arg.shape} on {backend}"
     if not isinstance(part, Tensor):
         found = f"{type(part).__name__}, not a tensor"
     elif part.shape == arg.shape and part.dtype == arg.dtype:
-        if includes_backend(backend, _backend_of_array(part)):
+        if includes_backend(backend, _find_array_backend(part)):
             return part.raw
         found = f"on {part.backend}"
     else:
@@ -180,7 +188,7 @@ def _check_part(part: object, arg: Tensor, position: int, backend: Backend) -> A
     )
 
 
-_CUSTOM = Rule(save_nothing, _apply_rule, tracked=ALL_RESULTS, name="custom_gradient")
+_CUSTOM_RULE = Rule(save_nothing, _apply_rule, tracked=ALL_RESULTS, name="custom_gradient")
 
 
 _is_recomputing: ContextVar[bool] = ContextVar("is_recomputing", default=False)
@@ -214,7 +222,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @wraps(function)
-    def call(*args: object, **options: Any) -> Any:
+    def call_function(*args: object, **options: Any) -> Any:
         before = next_number()
         out = function(*args, **options)
         outs = _as_tuple(out)
@@ -226,12 +234,12 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         numbers = [node.number for node in nodes]
         saved = level, function, args, options, numbers, autocast_state.get()
         values = tuple(result.raw.value for result in results)
-        arrays = record(level, _RECOMPUTED, tuple(nodes), saved, values)
+        arrays = record_op(level, _RECOMPUTE_RULE, tuple(nodes), saved, values)
         new = iter(Tensor(array, level) for array in arrays)
         found = [next(new) if any(part is r for r in results) else part for part in outs]
         return tuple(found) if isinstance(out, tuple) else found[0]
 
-    return call
+    return call_function
 
 
 def _recompute(_b: Any, saved: Any, grads: Any, _needs: Needs) -> list[Array | None]:
@@ -253,4 +261,4 @@ def _as_tuple(out: object) -> tuple[Any, ...]:
     return cast("tuple[Any, ...]", out) if isinstance(out, tuple) else (out,)
 
 
-_RECOMPUTED = Rule(save_nothing, _recompute, tracked=ALL_RESULTS, name="checkpoint")
+_RECOMPUTE_RULE = Rule(save_nothing, _recompute, tracked=ALL_RESULTS, name="checkpoint")

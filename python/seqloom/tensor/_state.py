@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from weakref import ref
 
 from seqloom.errors import GradientError
-from seqloom.tensor._origin import caller, innermost, user_files, user_frame
+from seqloom.tensor._origin import find_user_frame, frame_at, innermost, user_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from seqloom.tensor._families._keep import ArgSpec
 
 
-_scope = innermost.get
-new: Callable[[Any], Any] = object.__new__
+_get_scope = innermost.get
+new_object: Callable[[Any], Any] = object.__new__
 
 
 class TensorState:
@@ -62,28 +62,28 @@ class TensorState:
     _offset: int
 
     def __init__(self, raw: Array, backend: Any) -> None:
-        fill(self, raw, backend, caller(1))
+        fill_tensor(self, raw, backend, frame_at(1))
 
     @property
     def raw(self) -> Array:
         """Array of the backend's library."""
         raw = self._raw
         if raw is None:
-            raw = self._raw = track(self._value, self._node, self.backend)
+            raw = self._raw = track_array(self._value, self._node, self.backend)
         return raw
 
-    def _describe(self) -> ArgSpec:
+    def _get_spec(self) -> ArgSpec:
         """Return and cache the shape and dtype of the value."""
         self._like = like = self._value.shape, self._value.dtype
         return like
 
-    def _replace(self, instead: Array) -> None:
+    def _replace_array(self, instead: Array) -> None:
         """Replace the array, and remove the node."""
         self._raw = self._value = instead
         self._node = self._table = self._like = None
 
 
-def fill(tensor: Any, raw: Array, backend: Any, frame: FrameType) -> Any:
+def fill_tensor(tensor: Any, raw: Array, backend: Any, frame: FrameType) -> Any:
     """Set the attributes of a new tensor, and add the tensor to the current scope."""
     # `frame` is the innermost frame that may be user code.
     tensor.backend, tensor._raw, tensor._like = backend, raw, None
@@ -93,10 +93,10 @@ def fill(tensor: Any, raw: Array, backend: Any, frame: FrameType) -> Any:
         tensor._value, tensor._node, tensor._table = raw, None, None
     code = frame.f_code
     if code.co_filename not in user_files:
-        frame = user_frame(frame)
+        frame = find_user_frame(frame)
         code = frame.f_code
     tensor._code, tensor._offset = code, frame.f_lasti
-    scope = _scope()
+    scope = _get_scope()
     if scope is not None:
         scope.made.append(ref(tensor))
         if len(scope.made) > scope.limit:
@@ -109,7 +109,7 @@ def fill(tensor: Any, raw: Array, backend: Any, frame: FrameType) -> Any:
 node_numbers = count(1)
 
 # Marks a node whose saved values a backward pass has used and freed.
-CONSUMED: Any = type("Consumed", (), {"__slots__": ()})()
+CONSUMED_VALUES: Any = type("Consumed", (), {"__slots__": ()})()
 
 
 class Level(Protocol):
@@ -189,7 +189,7 @@ def make_node(rule: Rule | None, parents: tuple[Node | None, ...], saved: object
     return node
 
 
-def track(value: Array, node: Node, level: Level) -> TrackedArray:
+def track_array(value: Array, node: Node, level: Level) -> TrackedArray:
     array = TrackedArray()
     array.value = value
     array.node = node
@@ -197,7 +197,7 @@ def track(value: Array, node: Node, level: Level) -> TrackedArray:
     return array
 
 
-def record(
+def record_op(
     level: Level,
     rule: Rule,
     parents: tuple[Node | None, ...],
@@ -207,10 +207,10 @@ def record(
     """Record an operation with several outputs, and track the differentiable ones."""
     node = make_node(rule, parents, saved)
     if rule.tracked == 1:
-        return (track(outs[0], node, level), *outs[1:])
+        return (track_array(outs[0], node, level), *outs[1:])
     count_tracked = min(rule.tracked, len(outs))
     return tuple(
-        track(out, _output_node(node, position, count_tracked), level)
+        track_array(out, _output_node(node, position, count_tracked), level)
         if position < count_tracked and is_differentiable(level.inner, out)
         else out
         for position, out in enumerate(outs)

@@ -11,7 +11,7 @@ from seqloom.tensor import _exchange as exchange
 from seqloom.tensor._conversions import TensorConversions
 from seqloom.tensor._dispatch import apply, find_shared_backend, includes_backend
 from seqloom.tensor._elements import normalize_key
-from seqloom.tensor._operators import At, binary, differentiable, reflect, unary
+from seqloom.tensor._operators import At, binary_op, grad_op, right_op, unary_op
 from seqloom.tensor._tensor_methods import ArrayMethods
 
 if TYPE_CHECKING:
@@ -50,25 +50,32 @@ class Tensor(ArrayMethods, TensorConversions):
     # the gradient.
 
     __array_ufunc__ = None
-    __add__, __radd__ = differentiable("add"), reflect("add")
-    __sub__, __rsub__ = differentiable("subtract"), reflect("subtract")
-    __mul__, __rmul__ = differentiable("multiply"), reflect("multiply")
-    __truediv__, __rtruediv__ = differentiable("divide"), reflect("divide")
-    __floordiv__, __rfloordiv__ = binary("floor_divide"), reflect("floor_divide")
-    __mod__, __rmod__ = binary("remainder"), reflect("remainder")
-    __pow__, __rpow__ = differentiable("pow"), reflect("pow")
-    __matmul__, __rmatmul__ = differentiable("matmul"), reflect("matmul")
-    __and__, __rand__ = binary("bitwise_and"), reflect("bitwise_and")
-    __or__, __ror__ = binary("bitwise_or"), reflect("bitwise_or")
-    __xor__, __rxor__ = binary("bitwise_xor"), reflect("bitwise_xor")
-    __lshift__, __rlshift__ = binary("bitwise_left_shift"), reflect("bitwise_left_shift")
-    __rshift__ = binary("bitwise_right_shift")
-    __rrshift__ = reflect("bitwise_right_shift")
-    __lt__, __le__ = binary("less"), binary("less_equal")
-    __gt__, __ge__ = binary("greater"), binary("greater_equal")
-    __eq__, __ne__ = binary("equal"), binary("not_equal")
-    __neg__, __pos__, __abs__ = unary("negative"), unary("positive"), unary("abs")
-    __invert__ = unary("bitwise_invert")
+    __add__, __radd__ = grad_op("add"), right_op("add")
+    __sub__, __rsub__ = grad_op("subtract"), right_op("subtract")
+    __mul__, __rmul__ = grad_op("multiply"), right_op("multiply")
+    __truediv__, __rtruediv__ = grad_op("divide"), right_op("divide")
+    __floordiv__, __rfloordiv__ = (binary_op("floor_divide"), right_op("floor_divide"))
+    __mod__, __rmod__ = binary_op("remainder"), right_op("remainder")
+    __pow__, __rpow__ = grad_op("pow"), right_op("pow")
+    __matmul__, __rmatmul__ = grad_op("matmul"), right_op("matmul")
+    __and__, __rand__ = binary_op("bitwise_and"), right_op("bitwise_and")
+    __or__, __ror__ = binary_op("bitwise_or"), right_op("bitwise_or")
+    __xor__, __rxor__ = binary_op("bitwise_xor"), right_op("bitwise_xor")
+    __lshift__, __rlshift__ = (
+        binary_op("bitwise_left_shift"),
+        right_op("bitwise_left_shift"),
+    )
+    __rshift__ = binary_op("bitwise_right_shift")
+    __rrshift__ = right_op("bitwise_right_shift")
+    __lt__, __le__ = binary_op("less"), binary_op("less_equal")
+    __gt__, __ge__ = binary_op("greater"), binary_op("greater_equal")
+    __eq__, __ne__ = binary_op("equal"), binary_op("not_equal")
+    __neg__, __pos__, __abs__ = (
+        unary_op("negative"),
+        unary_op("positive"),
+        unary_op("abs"),
+    )
+    __invert__ = unary_op("bitwise_invert")
     __hash__ = object.__hash__
 
     # Methods for shape and dtype.
@@ -230,7 +237,7 @@ class Gradients:
             2.0
         """
         known = [array for tensor, array in self._inputs if tensor is leaf]
-        found = known[0] if known else self.get(_leaf_number(leaf))
+        found = known[0] if known else self.get(_get_leaf_number(leaf))
         if found is None:
             raise GradientError(
                 "the result does not depend on this tensor, or the tensor does not record "
@@ -377,7 +384,7 @@ def _require_limit(norm: Any, value: Any) -> Any:
     return limit
 
 
-def _leaf_number(leaf: Any) -> int | None:
+def _get_leaf_number(leaf: Any) -> int | None:
     """Return the number or id under which `Gradients` stores a leaf's gradient."""
     if hasattr(leaf, "id"):
         return leaf.id

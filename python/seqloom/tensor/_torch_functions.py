@@ -39,7 +39,7 @@ def split(
         [[1.0, 2.0], [3.0]]
     """
     axis = check_axis(dim, x.ndim, "split")
-    sizes = _part_lengths(split_size_or_sections, x.shape[axis])
+    sizes = _find_part_lengths(split_size_or_sections, x.shape[axis])
     starts = accumulate(sizes, initial=0)
     key = (slice(None),) * axis
     return tuple(
@@ -48,7 +48,7 @@ def split(
     )
 
 
-def _part_lengths(size_or_sizes: int | Sequence[int], length: int) -> list[int]:
+def _find_part_lengths(size_or_sizes: int | Sequence[int], length: int) -> list[int]:
     """Return the lengths of all parts into which an axis is split."""
     if isinstance(size_or_sizes, int):
         if size_or_sizes < 1:

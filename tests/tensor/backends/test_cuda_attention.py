@@ -47,7 +47,7 @@ def test_the_cuda_kernels_accept_the_shapes_and_types_that_seqloom_passes(
     assert (out.shape, out.dtype) == (q.shape, dtype)
     assert (lse.shape, lse.dtype) == ((2, 135), torch.float32)
     assert [(x.shape, x.dtype) for x in grads] == [(q.shape, dtype)] * 3
-    by_flash = dtype is not torch.float32 and kind == (8, 0) and device.has_varlen()
+    by_flash = dtype is not torch.float32 and kind == (8, 0) and device.has_varlen_attn()
     assert called == {
         "_flash_packed": int(by_flash),
         "_efficient_packed": int(not by_flash),

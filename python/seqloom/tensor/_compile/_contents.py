@@ -42,7 +42,7 @@ from seqloom.tensor._compile._code import (
     list_attributes,
     read_closure_cell,
 )
-from seqloom.tensor._leaves import HasLeaves, Leaf, freeze, make_identity
+from seqloom.tensor._leaves import HasLeaves, Leaf, make_identity, to_cache_key
 from seqloom.tensor._tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _describe_dict(value: Mapping[Any, Any]) -> Snapshot:
     """Describe a dict, or an instance of a subclass."""
     parts: list[tuple[str, Any]] = [(f"[{key!r}]", item) for key, item in value.items()]
     parts += list_attributes(value)
-    return Snapshot((type(value), *map(freeze, value)), _read_mapping, parts)
+    return Snapshot((type(value), *map(to_cache_key, value)), _read_mapping, parts)
 
 
 def _read_mapping(value: Mapping[Any, Any]) -> list[Any]:

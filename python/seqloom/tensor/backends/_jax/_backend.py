@@ -28,11 +28,11 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
     )
     positions = InputIndexChecks(graph)
 
-    def run(arrays: Sequence[Array]) -> Sequence[Array]:
+    def run_program(arrays: Sequence[Array]) -> Sequence[Array]:
         positions.require(arrays)
         return function(*arrays)
 
-    return run
+    return run_program
 
 
 _JAX_FUNCTIONS = collect_functions(_lookup, _neural, _random, _standard)

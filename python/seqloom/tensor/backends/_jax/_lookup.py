@@ -300,9 +300,9 @@ class InputIndexChecks:
         """
         known = dict(self._constants)
         for position in self._positions:
-            position.require(self._values(position.array, known, arrays))
+            position.require(self._read_values(position.array, known, arrays))
         for operation in self._bounds:
-            bounds = self._values(operation.args[-1], known, arrays)
+            bounds = self._read_values(operation.args[-1], known, arrays)
             longest = operation.options["max_seqlen"]
             require_bounds(bounds, operation.args[0].shape[0], longest)
 
@@ -319,7 +319,7 @@ class InputIndexChecks:
             self._readable[number] = steps and all(map(self._can_read, operation.inputs()))
         return self._readable[number]
 
-    def _values(
+    def _read_values(
         self, value: Value, known: dict[int, NDArray[np.generic]], arrays: Sequence[Array]
     ) -> NDArray[np.generic]:
         """Compute the NumPy array of a `Value` from the inputs."""
@@ -329,7 +329,7 @@ class InputIndexChecks:
         if number not in known:
             operation = self._operations[number]
             for each in values_in(operation.args):
-                self._values(each, known, arrays)
+                self._read_values(each, known, arrays)
             args = map_values(operation.args, lambda value: known[value.number])
             step: Any = getattr(backend("numpy"), operation.name)
             known[number] = step(*args, **operation.options)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 Arrays = list[Any]
-_NORMAL_FACTOR = 1 / math.sqrt(2 * math.pi)
+_NORMAL_DENSITY_FACTOR = 1 / math.sqrt(2 * math.pi)
 
 
 def relu(x: Array) -> Array:
@@ -45,7 +45,7 @@ def gelu(x: Array) -> Array:
 
 def gelu_grad(grad: Array, x: Array) -> Array:
     """Return the gradient of ``gelu``, given the input of ``gelu``."""
-    density = jnp.exp(x * x * -0.5) * _NORMAL_FACTOR
+    density = jnp.exp(x * x * -0.5) * _NORMAL_DENSITY_FACTOR
     return grad * (_normal_cdf(x) + x * density)
 
 
@@ -215,10 +215,10 @@ def scan(
 def _run_compiled(name: str) -> Callable[..., Arrays]:
     """Return a function that compiles a default implementation and runs it."""
 
-    def call(b: Backend, *args: Any, **options: Any) -> Arrays:
+    def call_compiled(b: Backend, *args: Any, **options: Any) -> Arrays:
         return _compile_default(b, name, **options)(*args)
 
-    return call
+    return call_compiled
 
 
 gru, gru_grad = _run_compiled("gru"), _run_compiled("gru_grad")

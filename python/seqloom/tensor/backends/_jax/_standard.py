@@ -36,7 +36,7 @@ _32_BIT_TYPES = {"int64": "int32", "uint64": "uint32"}
 
 # Functions with the same name in jax.numpy and in the Array API standard.
 # fmt: off
-_FUNCTIONS = [
+_JAX_NAMES = [
     "abs", "acos", "acosh", "all", "any", "argmax", "argmin", "argsort", "asin", "asinh",
     "atan", "atan2", "atanh", "bitwise_invert", "broadcast_to", "ceil", "concat", "conj",
     "copysign", "cos", "cosh", "count_nonzero", "cumulative_sum", "divide", "exp",
@@ -49,18 +49,18 @@ _FUNCTIONS = [
     "tanh", "tensordot", "tile", "tril", "triu", "trunc", "unstack", "vecdot",
 ]
 # Functions in which integers out of the range of the dtype would wrap around.
-_RANGE_CHECKED = [
+_RANGE_CHECKED_NAMES = [
     "add", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
     "bitwise_xor", "maximum", "minimum", "multiply", "pow", "subtract",
 ]
-_COMPARISONS = {
+_COMPARISON_OPERATORS = {
     "equal": operator.eq, "greater": operator.gt, "greater_equal": operator.ge,
     "less": operator.lt, "less_equal": operator.le, "not_equal": operator.ne,
 }
 # fmt: on
 
 
-class _OnJax(Protocol):
+class _JaxInfo(Protocol):
     """Attributes of the JAX backend that creation functions need."""
 
     jax_device: Any  # a JAX device, or None for the default device
@@ -70,7 +70,7 @@ class _OnJax(Protocol):
 
 
 def asarray(
-    b: _OnJax, data: Any, dtype: DType | None = None, *, copy: bool | None = None
+    b: _JaxInfo, data: Any, dtype: DType | None = None, *, copy: bool | None = None
 ) -> Array:
     """Convert data to an array; Python floats become `float_dtype`."""
     if not isinstance(data, jax.Array):
@@ -81,34 +81,34 @@ def asarray(
     return jnp.array(data, kind, copy=bool(copy), device=b.jax_device)
 
 
-def empty(b: _OnJax, shape: Sequence[int] | int, *, dtype: DType | None = None) -> Array:
+def empty(b: _JaxInfo, shape: Sequence[int] | int, *, dtype: DType | None = None) -> Array:
     """Return zeros, because JAX has no uninitialised arrays."""
     return b.zeros(shape, dtype)
 
 
-def zeros(b: _OnJax, shape: Sequence[int] | int, dtype: DType | None = None) -> Array:
+def zeros(b: _JaxInfo, shape: Sequence[int] | int, dtype: DType | None = None) -> Array:
     """Return an array of zeros."""
-    return jnp.zeros(shape, _dtype(b, dtype), device=b.jax_device)
+    return jnp.zeros(shape, _choose_dtype(b, dtype), device=b.jax_device)
 
 
-def ones(b: _OnJax, shape: Sequence[int] | int, dtype: DType | None = None) -> Array:
+def ones(b: _JaxInfo, shape: Sequence[int] | int, dtype: DType | None = None) -> Array:
     """Return an array of ones."""
-    return jnp.ones(shape, _dtype(b, dtype), device=b.jax_device)
+    return jnp.ones(shape, _choose_dtype(b, dtype), device=b.jax_device)
 
 
 def full(
-    b: _OnJax, shape: Sequence[int] | int, value: complex, *, dtype: DType | None = None
+    b: _JaxInfo, shape: Sequence[int] | int, value: complex, *, dtype: DType | None = None
 ) -> Array:
     """Return an array filled with one value."""
     floats = isinstance(value, float)
-    kind = None if dtype is None and not floats else _dtype(b, dtype)
+    kind = None if dtype is None and not floats else _choose_dtype(b, dtype)
     whole = jnp.asarray(0).dtype if type(value) is int and kind is None else kind
     require_representable(value, whole)
     return jnp.full(shape, value, kind, device=b.jax_device)
 
 
 def arange(
-    b: _OnJax,
+    b: _JaxInfo,
     start: float,
     stop: float | None = None,
     step: float = 1,
@@ -117,14 +117,14 @@ def arange(
 ) -> Array:
     """Return evenly spaced numbers."""
     floats = any(isinstance(bound, float) for bound in (start, stop, step))
-    kind = None if dtype is None and not floats else _dtype(b, dtype)
+    kind = None if dtype is None and not floats else _choose_dtype(b, dtype)
     bounds = (0, start) if stop is None else (start, stop)
     require_range_in_dtype(*bounds, step, jnp.asarray(0).dtype if kind is None else kind)
     return jnp.arange(start, stop, step, kind, device=b.jax_device)
 
 
 def eye(
-    b: _OnJax,
+    b: _JaxInfo,
     rows: int,
     columns: int | None = None,
     *,
@@ -132,7 +132,7 @@ def eye(
     dtype: DType | None = None,
 ) -> Array:
     """Return a matrix with ones on a diagonal."""
-    return jnp.eye(rows, columns, k, _dtype(b, dtype), device=b.jax_device)
+    return jnp.eye(rows, columns, k, _choose_dtype(b, dtype), device=b.jax_device)
 
 
 def einsum(equation: str, *operands: Array) -> Array:
@@ -141,7 +141,7 @@ def einsum(equation: str, *operands: Array) -> Array:
     return jnp.einsum(equation, *operands)
 
 
-def from_dlpack(b: _OnJax, x: Any) -> Array:
+def from_dlpack(b: _JaxInfo, x: Any) -> Array:
     """Convert an array of another library to a JAX array."""
     return jax.device_put(jnp.from_dlpack(x), b.jax_device)
 
@@ -164,7 +164,7 @@ def permute_dims(x: Array, axes: Sequence[int]) -> Array:
 
 def floor_divide(x: Array, y: Array) -> Array:
     """Return the quotient rounded down; an integer divided by 0 is 0, as in NumPy."""
-    _require_fit(x, y)
+    _require_in_dtype(x, y)
     found = jnp.floor_divide(x, y)
     if jnp.issubdtype(found.dtype, jnp.inexact):  # JAX returns +0 for -0 // 1
         signed = jnp.copysign(found, jnp.divide(x, y))
@@ -174,7 +174,7 @@ def floor_divide(x: Array, y: Array) -> Array:
 
 def remainder(x: Array, y: Array) -> Array:
     """Return the remainder of the floor division, which has the sign of `y`."""
-    _require_fit(x, y)
+    _require_in_dtype(x, y)
     found = jnp.remainder(x, y)
     floats = jnp.issubdtype(found.dtype, jnp.floating)
     return jnp.copysign(found, y) if floats else found
@@ -182,7 +182,7 @@ def remainder(x: Array, y: Array) -> Array:
 
 def where(condition: Array, x: Array, y: Array) -> Array:
     """Return `x` where the condition is true, and `y` elsewhere."""
-    _require_fit(x, y)
+    _require_in_dtype(x, y)
     return jnp.where(condition, x, y)
 
 
@@ -195,8 +195,8 @@ def clip(
     dtype = x.dtype
     min = None if is_out_of_range(min, dtype) and min < 0 else min  # noqa: A001
     max = None if is_out_of_range(max, dtype) and max > 0 else max  # noqa: A001
-    _require_fit(x, min)
-    _require_fit(x, max)
+    _require_in_dtype(x, min)
+    _require_in_dtype(x, max)
     return jnp.clip(x, min, max)
 
 
@@ -224,7 +224,7 @@ def var(
 
 
 def std(
-    b: _OnJax,
+    b: _JaxInfo,
     x: Array,
     *,
     axis: Axis = None,
@@ -248,7 +248,7 @@ def logcumsumexp(x: Array, *, axis: int) -> Array:
     return lax.cumlogsumexp(jnp.asarray(x, jnp.result_type(x, jnp.float32)), position)
 
 
-def _dtype(b: _OnJax, dtype: DType | None) -> np.dtype[np.generic]:
+def _choose_dtype(b: _JaxInfo, dtype: DType | None) -> np.dtype[np.generic]:
     """Return the given dtype, or the default float dtype for None."""
     return to_dtype(b.float_dtype if dtype is None else dtype)
 
@@ -278,16 +278,16 @@ def _to_numpy_array(data: Any, dtype: Any, float_dtype: str) -> Any:
     narrow = _32_BIT_TYPES.get(array.dtype.name)
     if dtype is not None or narrow is None or jax.config.jax_enable_x64:  # pyright: ignore[reportAttributeAccessIssue]
         return array
-    return array.astype(narrow) if _fits_in(array, narrow) else array
+    return array.astype(narrow) if _fits_in_dtype(array, narrow) else array
 
 
-def _fits_in(array: Any, dtype: str) -> bool:
+def _fits_in_dtype(array: Any, dtype: str) -> bool:
     """Return whether an integer dtype can represent all numbers of an array."""
     limits = np.iinfo(dtype)
     return not array.size or (array.min() >= limits.min and array.max() <= limits.max)
 
 
-def _require_fit(x: Any, y: Any) -> None:
+def _require_in_dtype(x: Any, y: Any) -> None:
     """Raise if a Python integer is out of range for the dtype of the other operand."""
     require_in_dtype(x, getattr(y, "dtype", None))
     require_in_dtype(y, getattr(x, "dtype", None))
@@ -296,12 +296,12 @@ def _require_fit(x: Any, y: Any) -> None:
 def _with_range_check(function: Callable[..., Array]) -> Callable[..., Array]:
     """Wrap a binary function with a range check of Python integers."""
 
-    def call(x: Any, y: Any) -> Array:
+    def compute(x: Any, y: Any) -> Array:
         if type(x) is int or type(y) is int:
-            _require_fit(x, y)
+            _require_in_dtype(x, y)
         return function(x, y)
 
-    return call
+    return compute
 
 
 def _compare_any_number(
@@ -309,21 +309,21 @@ def _compare_any_number(
 ) -> Callable[..., Array]:
     """Wrap a comparison so that it accepts integers outside the range of the dtype."""
 
-    def call(x: Any, y: Any) -> Array:
+    def compute(x: Any, y: Any) -> Array:
         if is_out_of_range(y, getattr(x, "dtype", None)):
             return jnp.full(x.shape, of_numbers(0, y))
         if is_out_of_range(x, getattr(y, "dtype", None)):
             return jnp.full(y.shape, of_numbers(x, 0))
         return function(x, y)
 
-    return call
+    return compute
 
 
 LIBRARY_FUNCTIONS = (
-    {name: getattr(jnp, name) for name in _FUNCTIONS}
-    | {name: _with_range_check(getattr(jnp, name)) for name in _RANGE_CHECKED}
+    {name: getattr(jnp, name) for name in _JAX_NAMES}
+    | {name: _with_range_check(getattr(jnp, name)) for name in _RANGE_CHECKED_NAMES}
     | {
         name: _compare_any_number(getattr(jnp, name), of_numbers)
-        for name, of_numbers in _COMPARISONS.items()
+        for name, of_numbers in _COMPARISON_OPERATORS.items()
     }
 )

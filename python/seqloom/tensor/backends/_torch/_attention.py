@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 aten = torch.ops.aten
 # additive mask, True if causal, factor of the scores
 Scoring = tuple[Tensor | None, bool, float | None]
-_HALF_TYPES = (torch.float16, torch.bfloat16)
+_HALF_DTYPES = (torch.float16, torch.bfloat16)
 _ATTENTION_AXES = 4  # number of axes of an array (n, h, l, d)
 
 
@@ -73,7 +73,7 @@ def attention_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of ``attention`` with respect to q, k and v."""
     if grad.shape != out.shape or out.shape[:3] != q.shape[:3]:
-        raise _shape_error(q, k, v, grad)
+        raise _make_shape_error(q, k, v, grad)
     kernels = _find_kernels(q, k, v, mask, dropped=bool(dropout) and key is not None)
     if kernels is None:
         saved = q, k, v, mask, key, out, lse
@@ -127,7 +127,7 @@ def _find_kernels(
         or rows[-1] != columns[-1]
         or len(rows) != _ATTENTION_AXES
     ):
-        raise _shape_error(q, k, v)
+        raise _make_shape_error(q, k, v)
     plain = dropped or not q.dtype.is_floating_point or rows[-1] != values[-1]
     if plain or 0 in rows or 0 in columns:
         return None
@@ -135,11 +135,11 @@ def _find_kernels(
         return _flash_cpu, _flash_cpu_grad
     if q.device.type != "cuda" or q.dtype is torch.float64:
         return None
-    is_flash = q.dtype in _HALF_TYPES and mask is None
+    is_flash = q.dtype in _HALF_DTYPES and mask is None
     return (_flash_cuda, _flash_cuda_grad) if is_flash else (_efficient, _efficient_grad)
 
 
-def _shape_error(*arrays: Tensor) -> ShapeError:
+def _make_shape_error(*arrays: Tensor) -> ShapeError:
     """Return the error for arrays whose shapes do not match."""
     shapes = ", ".join(str(list(array.shape)) for array in arrays)
     return ShapeError(
@@ -226,7 +226,7 @@ def _efficient(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tenso
     """Run the memory-efficient kernel, and remove the padding of the log-sum-exp."""
     added, causal, scale = scoring
     out, lse, *_ = aten._scaled_dot_product_efficient_attention(  # noqa: SLF001
-        q, k, v, _align_rows(added), True, 0.0, causal, scale=scale
+        q, k, v, _align_mask_rows(added), True, 0.0, causal, scale=scale
     )
     return out, lse[..., : q.shape[-2]]
 
@@ -241,12 +241,12 @@ def _efficient_grad(
     lse = torch.nn.functional.pad(lse, (0, -lse.shape[-1] % 32), value=math.inf)
     rest = lse, state, state, 0.0, [True, True, True, False], causal
     parts = aten._scaled_dot_product_efficient_attention_backward(  # noqa: SLF001
-        *inputs, _align_rows(added), out, *rest, scale=scale
+        *inputs, _align_mask_rows(added), out, *rest, scale=scale
     )
     return parts[0], parts[1], parts[2]
 
 
-def _align_rows(added: Tensor | None) -> Tensor | None:
+def _align_mask_rows(added: Tensor | None) -> Tensor | None:
     """Align the rows of a mask in memory, as the memory-efficient kernel requires."""
     if added is None or added.shape[-1] % 16 == 0:
         return added

@@ -11,7 +11,7 @@ from seqloom.errors import BackendError
 from seqloom.tensor._backend import Backend, backend, check_overrides, collect_functions
 from seqloom.tensor._compile._passes import cast_numbers
 from seqloom.tensor._graph import Graph, Operation, lower_graph
-from seqloom.tensor._leaves import freeze
+from seqloom.tensor._leaves import to_cache_key
 from seqloom.tensor.backends._torch import (
     _attention,
     _creation,
@@ -44,7 +44,7 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
     numbers = [position for position, value in enumerate(graph.inputs) if value.weak]
     kind = torch.float32 if b.device.startswith("mps") else torch.float64
 
-    def run(arrays: Sequence[Array]) -> Sequence[Array]:
+    def run_program(arrays: Sequence[Array]) -> Sequence[Array]:
         given = list(arrays)
         for position in numbers:
             # Unlike a copy, `full` does not wait for the device
@@ -54,7 +54,7 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
         # The next run of a CUDA graph overwrites its outputs.
         return [array.clone() for array in made] if cuda else made
 
-    return run
+    return run_program
 
 
 _INPUT_GRADIENTS = ("conv1d_input_grad", "conv2d_input_grad")
@@ -112,8 +112,8 @@ def _same_convolution(by_input: Operation, other: Operation) -> bool:
     if other.name not in _WEIGHT_GRADIENTS or other.name[:6] != by_input.name[:6]:
         return False
     (grad, weight, x_shape), (x, same, shape) = by_input.args, other.args
-    one = (grad.number, tuple(x_shape), weight.shape, freeze(by_input.options))
-    return one == (same.number, x.shape, tuple(shape), freeze(other.options))
+    one = (grad.number, tuple(x_shape), weight.shape, to_cache_key(by_input.options))
+    return one == (same.number, x.shape, tuple(shape), to_cache_key(other.options))
 
 
 _TORCH_FUNCTIONS = collect_functions(

@@ -42,7 +42,7 @@ _SMALL_FLOATS = (
     "float8_e8m0fnu",
 )
 # fmt: on
-_TO_NUMPY: dict[torch.dtype, np.dtype[Any]] = {
+_NUMPY_DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     getattr(torch, name): np.dtype(name) for name in _TYPE_NAMES
 } | {
     getattr(torch, name): np.dtype(getattr(ml_dtypes, name))
@@ -51,20 +51,20 @@ _TO_NUMPY: dict[torch.dtype, np.dtype[Any]] = {
 }
 # The table has names as keys, because torch.compile 2.10 and 2.11 cannot trace a
 # dictionary with types as keys.
-_BY_NAME = {ours.name: theirs for theirs, ours in _TO_NUMPY.items()}
-_TO_TORCH: dict[Any, torch.dtype] = {float: torch.float32, int: torch.int64}
-for _theirs, _ours in _TO_NUMPY.items():
-    _TO_TORCH.update({_ours: _theirs, _ours.type: _theirs})
+_DTYPES_BY_NAME = {ours.name: theirs for theirs, ours in _NUMPY_DTYPES.items()}
+_TORCH_DTYPES: dict[Any, torch.dtype] = {float: torch.float32, int: torch.int64}
+for _theirs, _ours in _NUMPY_DTYPES.items():
+    _TORCH_DTYPES.update({_ours: _theirs, _ours.type: _theirs})
 
 
 def to_torch(dtype: DType) -> torch.dtype:
     """Convert a name, NumPy dtype, Python type or torch dtype to a torch dtype."""
     if isinstance(dtype, torch.dtype):
         return dtype
-    if isinstance(dtype, str) and dtype in _BY_NAME:
-        return _BY_NAME[dtype]
+    if isinstance(dtype, str) and dtype in _DTYPES_BY_NAME:
+        return _DTYPES_BY_NAME[dtype]
     try:
-        return _TO_TORCH[dtype]
+        return _TORCH_DTYPES[dtype]
     except (KeyError, TypeError):
         raise DTypeError(
             f"torch has no element type {dtype!r}; use one such as float32"
@@ -73,7 +73,7 @@ def to_torch(dtype: DType) -> torch.dtype:
 
 def to_numpy_type(dtype: torch.dtype) -> np.dtype[Any]:
     """Convert a torch dtype to a NumPy dtype."""
-    return _TO_NUMPY[dtype]
+    return _NUMPY_DTYPES[dtype]
 
 
 _UNSIGNED_TYPES = frozenset((torch.uint16, torch.uint32, torch.uint64))
@@ -95,17 +95,17 @@ def asarray(
 
 def empty(b: Backend, shape: Size, *, dtype: DType | None = None) -> Tensor:
     """Return an uninitialised array."""
-    return torch.empty(_to_tuple(shape), dtype=_dtype(b, dtype), device=b.device)
+    return torch.empty(_to_tuple(shape), dtype=_choose_dtype(b, dtype), device=b.device)
 
 
 def zeros(b: Backend, shape: Size, dtype: DType | None = None) -> Tensor:
     """Return an array of zeros."""
-    return torch.zeros(_to_tuple(shape), dtype=_dtype(b, dtype), device=b.device)
+    return torch.zeros(_to_tuple(shape), dtype=_choose_dtype(b, dtype), device=b.device)
 
 
 def ones(b: Backend, shape: Size, dtype: DType | None = None) -> Tensor:
     """Return an array of ones."""
-    return torch.ones(_to_tuple(shape), dtype=_dtype(b, dtype), device=b.device)
+    return torch.ones(_to_tuple(shape), dtype=_choose_dtype(b, dtype), device=b.device)
 
 
 def full(
@@ -117,7 +117,7 @@ def full(
         return value.to(kind).expand(_to_tuple(shape)).clone()
     if dtype is None and not isinstance(value, float):
         dtype = torch.bool if isinstance(value, bool) else torch.int64
-    kind = _dtype(b, dtype)
+    kind = _choose_dtype(b, dtype)
     require_representable(value, to_numpy_type(kind))
     return torch.full(_to_tuple(shape), value, dtype=kind, device=b.device)
 
@@ -134,7 +134,7 @@ def arange(
     if stop is None:
         start, stop = 0, start
     floats = any(isinstance(bound, float) for bound in (start, stop, step))
-    kind = torch.int64 if dtype is None and not floats else _dtype(b, dtype)
+    kind = torch.int64 if dtype is None and not floats else _choose_dtype(b, dtype)
     require_range_in_dtype(start, stop, step, to_numpy_type(kind))
     if (stop - start) * step < 0:  # for an empty range, torch.arange raises an error
         return torch.empty(0, dtype=kind, device=b.device)
@@ -158,7 +158,7 @@ def eye(
     columns = rows if columns is None else columns
     across = torch.arange(columns, device=b.device)
     down = torch.arange(rows, device=b.device)[:, None]
-    return (across - down == k).to(_dtype(b, dtype))
+    return (across - down == k).to(_choose_dtype(b, dtype))
 
 
 def from_dlpack(b: Backend, x: Any) -> Tensor:
@@ -227,7 +227,7 @@ def result_type(*args: Tensor | Number | DType) -> np.dtype[Any]:
     return to_numpy_type(found)
 
 
-def _dtype(b: Backend, dtype: DType | None) -> torch.dtype:
+def _choose_dtype(b: Backend, dtype: DType | None) -> torch.dtype:
     """Return the given dtype, or the default float dtype for None."""
     return to_torch(b.float_dtype if dtype is None else dtype)
 

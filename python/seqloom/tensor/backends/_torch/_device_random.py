@@ -18,39 +18,39 @@ from seqloom.tensor.backends._torch._creation import to_numpy_type
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_32_BITS = 0xFFFF_FFFF
-_PARITY = 0x1BD11BDA
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_WORD_MASK = 0xFFFF_FFFF
+_THREEFRY_PARITY = 0x1BD11BDA
+_THREEFRY_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 Pair = tuple[Tensor, Tensor]
 
 
-def kernel(function: Callable[..., Any], *args: Any) -> Any:
+def as_kernel(function: Callable[..., Any], *args: Any) -> Any:
     """Run a function as a compiled kernel, or directly while a program is compiled."""
     if torch.compiler.is_compiling():
         return function(*args)
-    return _compile(function)(*args)
+    return _compile_function(function)(*args)
 
 
 @cache
-def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+def _compile_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function; PyTorch compiles it again for each shape."""
     return torch.compile(function)
 
 
 def threefry(key: Pair, high: Tensor, low: Tensor) -> Pair:
     """Return two random 32-bit words for each counter."""
-    words = (*key, key[0] ^ key[1] ^ _PARITY)
-    high, low = (high + words[0]) & _32_BITS, (low + words[1]) & _32_BITS
+    words = (*key, key[0] ^ key[1] ^ _THREEFRY_PARITY)
+    high, low = (high + words[0]) & _WORD_MASK, (low + words[1]) & _WORD_MASK
     for group in range(5):
-        for rotation in _ROTATIONS[group % 2]:
-            high = (high + low) & _32_BITS
-            low = ((low << rotation | low >> (32 - rotation)) & _32_BITS) ^ high
-        high = (high + words[(group + 1) % 3]) & _32_BITS
-        low = (low + words[(group + 2) % 3] + group + 1) & _32_BITS
+        for rotation in _THREEFRY_ROTATIONS[group % 2]:
+            high = (high + low) & _WORD_MASK
+            low = ((low << rotation | low >> (32 - rotation)) & _WORD_MASK) ^ high
+        high = (high + words[(group + 1) % 3]) & _WORD_MASK
+        low = (low + words[(group + 2) % 3] + group + 1) & _WORD_MASK
     return high, low
 
 
-def _pair(key: Tensor) -> Pair:
+def _key_pair(key: Tensor) -> Pair:
     """Return the two words of a key as int64."""
     words = key.to(torch.int64)
     return words[0], words[1]
@@ -59,7 +59,7 @@ def _pair(key: Tensor) -> Pair:
 def _counter_words(key: Pair, count: int) -> Pair:
     """Return two random words for each of the counters 0, 1, 2, …."""
     positions = torch.arange(count, device=key[0].device)
-    return threefry(key, positions >> 32, positions & _32_BITS)
+    return threefry(key, positions >> 32, positions & _WORD_MASK)
 
 
 def _random_words(key: Pair, shape: tuple[int, ...]) -> Tensor:
@@ -76,20 +76,20 @@ def _split_like_jax(key: Pair) -> tuple[Pair, Pair]:
 
 def random_bits(key: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return random 32-bit integers."""
-    return _random_words(_pair(key), shape).to(torch.uint32)
+    return _random_words(_key_pair(key), shape).to(torch.uint32)
 
 
 def uniform(key: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     """Return uniform random numbers from 0 (included) to 1 (excluded)."""
     if dtype is torch.float64:
-        high, low = _counter_words(_pair(key), math.prod(shape))
+        high, low = _counter_words(_key_pair(key), math.prod(shape))
         return ((high << 20 | low >> 12).to(dtype) * 2.0**-52).reshape(shape)
     width, kept = {torch.float16: (16, 10), torch.bfloat16: (8, 7)}.get(dtype, (32, 23))
-    bits = (_random_words(_pair(key), shape) & ((1 << width) - 1)) >> (width - kept)
+    bits = (_random_words(_key_pair(key), shape) & ((1 << width) - 1)) >> (width - kept)
     return bits.to(dtype) * 2.0**-kept
 
 
-def between(
+def draw_normal(
     key: Tensor, low: float, high: float, shape: tuple[int, ...], dtype: torch.dtype
 ) -> Tensor:
     """Return normal random numbers, from uniform numbers between `low` and `high`."""
@@ -98,10 +98,10 @@ def between(
     u = torch.clamp((share.double() * span + low).to(dtype), min=low)
     narrow = dtype is not torch.float64
     wide = u.float() if narrow else u
-    return (erf_inv(cast("Any", _Torch), wide, narrow=narrow) * math.sqrt(2)).to(dtype)
+    return (erf_inv(cast("Any", _TorchOps), wide, narrow=narrow) * math.sqrt(2)).to(dtype)
 
 
-class _Torch:
+class _TorchOps:
     """PyTorch functions under the names that `erf_inv` calls."""
 
     add, multiply, subtract = torch.add, torch.multiply, torch.subtract
@@ -116,18 +116,18 @@ def bernoulli(key: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
 
 def randint(key: Tensor, low: int, high: int, shape: tuple[int, ...]) -> Tensor:
     """Return random integers from `low` (included) to `high` (excluded)."""
-    first, second = _split_like_jax(_pair(key))
+    first, second = _split_like_jax(_key_pair(key))
     span = max(high - low, 1)
     factor = ((1 << 16) % span) ** 2 % (1 << 32) % span
     upper, lower = _random_words(first, shape) % span, _random_words(second, shape) % span
-    offset = ((upper * factor & _32_BITS) + lower & _32_BITS) % span
+    offset = ((upper * factor & _WORD_MASK) + lower & _WORD_MASK) % span
     return (offset + low).to(torch.int32)
 
 
 def permutation(key: Tensor, n: int) -> Tensor:
     """Return the integers from 0 to n - 1 in random order."""
-    pair, order = _pair(key), torch.arange(n, dtype=torch.int32, device=key.device)
-    for _ in range(math.ceil(3 * math.log(max(1, n)) / math.log(_32_BITS))):
+    pair, order = (_key_pair(key), torch.arange(n, dtype=torch.int32, device=key.device))
+    for _ in range(math.ceil(3 * math.log(max(1, n)) / math.log(_WORD_MASK))):
         pair, sub = _split_like_jax(pair)
         order = order[torch.argsort(_random_words(sub, (n,)), stable=True)]
     return order
@@ -141,10 +141,12 @@ def dropout(x: Tensor, key: Tensor, rate: float, p: float) -> Tensor:
 
 def fold_in(key: Tensor, high: Tensor, low: Tensor) -> Tensor:
     """Return a derived key as two words."""
-    return torch.stack(threefry(_pair(key), high, low & _32_BITS)).to(torch.uint32)
+    return torch.stack(threefry(_key_pair(key), high, low & _WORD_MASK)).to(torch.uint32)
 
 
 def split(key: Tensor, n: int) -> Tensor:
     """Return `n` derived keys as an array ``(n, 2)``."""
     low = torch.arange(n, device=key.device)
-    return torch.stack(threefry(_pair(key), low * 0 + (1 << 31), low), -1).to(torch.uint32)
+    return torch.stack(threefry(_key_pair(key), low * 0 + (1 << 31), low), -1).to(
+        torch.uint32
+    )

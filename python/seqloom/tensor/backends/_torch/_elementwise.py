@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 aten = torch.ops.aten
 # Above this value, softplus(x) equals x to the last digit of float64.
-_LINEAR_FROM = 50.0
+_MIN_LINEAR_SOFTPLUS = 50.0
 _MAX_INT8 = 127  # every dtype can represent 0 to 127
 
 # fmt: off
-_UNARY = (
+_UNARY_FUNCTIONS = (
     torch.acos, torch.acosh, torch.asin, torch.asinh, torch.atan, torch.atanh, torch.ceil,
     torch.cos, torch.cosh, torch.erf, torch.erfc, torch.exp, torch.expm1, torch.floor,
     torch.isfinite, torch.isinf, torch.isnan, torch.log, torch.log10, torch.log1p,
@@ -40,18 +40,18 @@ _UNARY = (
     torch.sinh, torch.sqrt, torch.square, torch.tan,
     torch.tanh, torch.trunc,
 )
-_BINARY_NAMES = (
+_BINARY_FUNCTIONS = (
     torch.add, torch.bitwise_and, torch.bitwise_left_shift, torch.bitwise_or,
     torch.bitwise_right_shift, torch.bitwise_xor, torch.multiply, torch.pow, torch.subtract,
 )
 # Functions that do not accept Python numbers.
-_BINARY_ARRAYS = (
+_ARRAY_FUNCTIONS = (
     torch.atan2, torch.logical_and, torch.logical_or, torch.logical_xor, torch.maximum,
     torch.minimum,
 )
 # fmt: on
-_BINARY_FLOATS = (torch.copysign, torch.hypot, torch.logaddexp, torch.nextafter)
-_COMPARISONS = {
+_FLOAT_FUNCTIONS = (torch.copysign, torch.hypot, torch.logaddexp, torch.nextafter)
+_COMPARISON_FUNCTIONS = {
     "equal": (torch.eq, operator.eq),
     "greater": (torch.greater, operator.gt),
     "greater_equal": (torch.greater_equal, operator.ge),
@@ -64,7 +64,7 @@ _COMPARISONS = {
 def where(condition: Tensor, x: Operand, y: Operand) -> Tensor:
     """Return `x` where the condition is true, and `y` elsewhere."""
     if isinstance(x, Tensor) or isinstance(y, Tensor):
-        x, y = operands(x, y)
+        x, y = convert_operands(x, y)
     return torch.where(condition, x, y)
 
 
@@ -129,7 +129,7 @@ def clip(
 
 def _divide_by_zero_safely(function: Function, x: Any, y: Any) -> Tensor:
     """Divide two arrays; an integer divided by 0 is 0, where torch would raise an error."""
-    x, y = binary(lambda *both: both)(x, y)
+    x, y = wrap_binary(lambda *both: both)(x, y)
     if any(
         isinstance(it, float) or (isinstance(it, Tensor) and it.is_floating_point())
         for it in (x, y)
@@ -149,7 +149,7 @@ def relu_grad(grad: Tensor, out: Tensor) -> Tensor:
 
 def softplus(x: Tensor) -> Tensor:
     """Return ``log(1 + exp(x))``, without overflow."""
-    return functional.softplus(x, threshold=_LINEAR_FROM)
+    return functional.softplus(x, threshold=_MIN_LINEAR_SOFTPLUS)
 
 
 def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
@@ -182,7 +182,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 # ---------------------------
 
 
-def operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+def convert_operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     """Convert two operands to arrays; Python numbers get the other operand's dtype."""
     if not isinstance(y, Tensor):
         return x, to_array_like(x, y)
@@ -208,7 +208,7 @@ def to_array_like(x: Tensor, value: Operand) -> Tensor:
     return torch.full((), value, dtype=dtype, device=x.device)
 
 
-def promote_all(arrays: Sequence[Tensor]) -> list[Tensor]:
+def promote_arrays(arrays: Sequence[Tensor]) -> list[Tensor]:
     """Convert arrays to their common dtype."""
     dtype = arrays[0].dtype
     for array in arrays[1:]:
@@ -222,31 +222,31 @@ def to_floats(x: Tensor) -> Tensor:
     return x if is_float else x.to(to_torch(Backend.float_dtype))
 
 
-def binary(function: Callable[..., _T]) -> Callable[..., _T]:
+def wrap_binary(function: Callable[..., _T]) -> Callable[..., _T]:
     """Wrap a binary function to accept a Python number, whose range is checked."""
 
-    def call(x: Operand, y: Operand) -> _T:
+    def compute(x: Operand, y: Operand) -> _T:
         if isinstance(x, Tensor) and isinstance(y, (int, float)):
             if _needs_range_check(y):
                 require_in_dtype(y, to_numpy_type(x.dtype))
             return function(x, y)
-        return function(*operands(x, y))
+        return function(*convert_operands(x, y))
 
-    return call
+    return compute
 
 
 def compare_any_number(function: Function, of_numbers: Callable[..., bool]) -> Function:
     """Wrap a comparison so that it accepts integers outside the range of the dtype."""
-    plain = binary(function)
+    plain = wrap_binary(function)
 
-    def call(x: Any, y: Any) -> Tensor:
+    def compute(x: Any, y: Any) -> Tensor:
         if _needs_range_check(y) and is_out_of_range(y, to_numpy_type(x.dtype)):
             return x.new_full(x.shape, of_numbers(0, y), dtype=torch.bool)
         if _needs_range_check(x) and is_out_of_range(x, to_numpy_type(y.dtype)):
             return y.new_full(y.shape, of_numbers(x, 0), dtype=torch.bool)
         return plain(x, y)
 
-    return call
+    return compute
 
 
 def _needs_range_check(number: Operand) -> bool:
@@ -254,36 +254,36 @@ def _needs_range_check(number: Operand) -> bool:
     return type(number) is int and not 0 <= number <= _MAX_INT8
 
 
-def binary_floats(function: Function) -> Function:
+def wrap_float_binary(function: Function) -> Function:
     """Wrap a binary function to convert integers to floats, and numbers to arrays."""
 
-    def call(x: Operand, y: Operand) -> Tensor:
+    def compute(x: Operand, y: Operand) -> Tensor:
         x, y = (
             to_floats(array) if isinstance(array, Tensor) else array for array in (x, y)
         )
-        return function(*operands(x, y))
+        return function(*convert_operands(x, y))
 
-    return call
+    return compute
 
 
-def binary_arrays(function: Function) -> Function:
+def wrap_array_binary(function: Function) -> Function:
     """Wrap a binary function to convert Python numbers to arrays."""
 
-    def call(x: Operand, y: Operand) -> Tensor:
-        return function(*operands(x, y))
+    def compute(x: Operand, y: Operand) -> Tensor:
+        return function(*convert_operands(x, y))
 
-    return call
+    return compute
 
 
-_divide = binary(torch.divide)
+_divide = wrap_binary(torch.divide)
 LIBRARY_FUNCTIONS = (
-    {function.__name__: function for function in _UNARY}
+    {function.__name__: function for function in _UNARY_FUNCTIONS}
     | {"bitwise_invert": torch.bitwise_not, "conj": torch.conj_physical}
     | {"gelu": functional.gelu, "silu": functional.silu}
     | {"gelu_grad": aten.gelu_backward, "sigmoid_grad": aten.sigmoid_backward}
     | {"accumulate": Tensor.add_, "stop_gradient": Tensor.detach}
-    | {function.__name__: binary(function) for function in _BINARY_NAMES}
-    | {function.__name__: binary_arrays(function) for function in _BINARY_ARRAYS}
-    | {function.__name__: binary_floats(function) for function in _BINARY_FLOATS}
-    | {name: compare_any_number(*both) for name, both in _COMPARISONS.items()}
+    | {function.__name__: wrap_binary(function) for function in _BINARY_FUNCTIONS}
+    | {function.__name__: wrap_array_binary(function) for function in _ARRAY_FUNCTIONS}
+    | {function.__name__: wrap_float_binary(function) for function in _FLOAT_FUNCTIONS}
+    | {name: compare_any_number(*both) for name, both in _COMPARISON_FUNCTIONS.items()}
 )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
 
 
-def operation(
+def register(
     name: str, *, mutates: tuple[str, ...] = (), schema: str | None = None
 ) -> Callable[[Any], Any]:
     """Register a function as an operation of the torch library ``seqloom``.
@@ -48,7 +48,7 @@ def operation(
         registers the fake form.
     """
 
-    def register(function: Callable[..., Any]) -> Any:
+    def wrap(function: Callable[..., Any]) -> Any:
         make = custom_op(f"seqloom::{name}", mutates_args=mutates, schema=schema)
         defined = make(function)
         whole = getattr(torch.ops.seqloom, name).default
@@ -61,7 +61,7 @@ def operation(
         vars(call)["register_fake"] = defined.register_fake
         return call
 
-    return register
+    return wrap
 
 
 def _is_untraced(arg: Any) -> bool:
@@ -74,7 +74,7 @@ def _is_untraced(arg: Any) -> bool:
 # Kernels of the NumPy backend on the memory of CPU tensors ----------------------------
 
 
-def host() -> Backend:
+def get_numpy() -> Backend:
     """Return the NumPy backend with PyTorch's number of threads."""
     return backend("numpy", num_threads=torch.get_num_threads())
 
@@ -107,7 +107,7 @@ def linear_int8(b: Backend, *arrays: Tensor | None) -> Tensor:
     """Return ``(x * factor) @ (weight * scale).T + bias + residual``, row by row."""
     if not _has_kernel(*arrays):
         return _linear_layers.linear_int8(b, *arrays)
-    return _linear(*arrays, *(None,) * (_LINEAR_ARGUMENTS - len(arrays)))
+    return _linear_int8(*arrays, *(None,) * (_LINEAR_ARGUMENTS - len(arrays)))
 
 
 def rotary_linear_int8(
@@ -116,7 +116,7 @@ def rotary_linear_int8(
     """Return rotary queries, keys and values, computed with an int8 layer."""
     if not _has_kernel(*arrays):
         return _linear_layers.rotary_linear_int8(b, *arrays, heads=heads)
-    query, key, value = _rotary_linear(*arrays, heads).unbind(-3)
+    query, key, value = _rotary_linear_int8(*arrays, heads).unbind(-3)
     return query, key, value
 
 
@@ -124,11 +124,11 @@ def feed_forward_int8(b: Backend, *arrays: Tensor | None, eps: float) -> Tensor:
     """Return the result of ``feed_forward``, computed with two int8 layers."""
     if not _has_kernel(*arrays):
         return _linear_layers.feed_forward_int8(b, *arrays, eps=eps)
-    return _feed_forward(*arrays, eps)
+    return _feed_forward_int8(*arrays, eps)
 
 
-@operation("linear_int8")
-def _linear(
+@register("linear_int8")
+def _linear_int8(
     x: Tensor,
     weight: Tensor,
     scale: Tensor,
@@ -138,11 +138,11 @@ def _linear(
 ) -> Tensor:
     """Return the outputs ``(..., out)`` of an int8 linear layer."""
     given = _to_arrays(x, weight, scale, factor, bias, residual)
-    return to_tensor(host().linear_int8(*given))
+    return to_tensor(get_numpy().linear_int8(*given))
 
 
-@operation("rotary_linear_int8")
-def _rotary_linear(
+@register("rotary_linear_int8")
+def _rotary_linear_int8(
     x: Tensor,
     weight: Tensor,
     scale: Tensor,
@@ -155,12 +155,12 @@ def _rotary_linear(
     """Return rotary queries, keys and values as one array ``(..., 3, h, d)``."""
     joined = x.new_empty((*x.shape[:-1], weight.shape[0]))
     given = _to_arrays(x, weight, scale, factor, bias, cosine, sine)
-    host().rotary_linear_int8(*given, heads=heads, into=to_array(joined))
+    get_numpy().rotary_linear_int8(*given, heads=heads, into=to_array(joined))
     return joined.unflatten(-1, (3, heads, -1))
 
 
-@operation("feed_forward_int8")
-def _feed_forward(
+@register("feed_forward_int8")
+def _feed_forward_int8(
     x: Tensor,
     norm_weight: Tensor,
     norm_bias: Tensor,
@@ -178,7 +178,7 @@ def _feed_forward(
     inner = weight_in, scale_in, factor_in, bias_in
     outer = weight_out, scale_out, factor_out, bias_out
     given = _to_arrays(x, norm_weight, norm_bias, *inner, *outer)
-    return to_tensor(host().feed_forward_int8(*given, eps=eps))
+    return to_tensor(get_numpy().feed_forward_int8(*given, eps=eps))
 
 
 def _has_kernel(*arrays: Tensor | None) -> bool:
@@ -193,20 +193,20 @@ def _to_arrays(*given: Tensor | None) -> list[NDArray[np.generic] | None]:
     return [None if array is None else to_array(array) for array in given]
 
 
-@_linear.register_fake
+@_linear_int8.register_fake
 def _make_fake_linear(x: Tensor, weight: Tensor, *_rest: object) -> Tensor:
     """Return an uninitialised tensor with the shape of the outputs."""
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
-@_rotary_linear.register_fake
+@_rotary_linear_int8.register_fake
 def _make_fake_rotary(x: Tensor, weight: Tensor, *rest: Any) -> Tensor:
     """Return an uninitialised tensor with the shape of queries, keys and values."""
     heads = rest[-1]
     return x.new_empty((*x.shape[:-1], 3, heads, weight.shape[0] // (3 * heads)))
 
 
-@_feed_forward.register_fake
+@_feed_forward_int8.register_fake
 def _make_fake_feed_forward(x: Tensor, *_rest: object) -> Tensor:
     """Return an uninitialised tensor with the shape of the result."""
     return x.new_empty(x.shape)
@@ -289,7 +289,7 @@ def _group_by_decay(decays: Sequence[float]) -> Iterator[tuple[float, list[int]]
         yield decay, [i for i, number in enumerate(decays) if number == decay]
 
 
-@operation("adamw", mutates=("params", "first", "second"))
+@register("adamw", mutates=("params", "first", "second"))
 def _fused_adamw(
     params: list[Tensor],
     grads: list[Tensor],
@@ -315,7 +315,7 @@ def _fused_adamw(
     )
 
 
-@operation("sgd", mutates=("params", "momenta"))
+@register("sgd", mutates=("params", "momenta"))
 def _fused_sgd(
     params: list[Tensor],
     grads: list[Tensor],

@@ -40,7 +40,7 @@ def conv_input_grad(
     grad: Tensor, weight: Tensor, shape: Sequence[int], **geometry: Any
 ) -> Tensor:
     """Return the gradient of `conv` with respect to its input, in the given shape."""
-    x = _shape_only(grad, shape)
+    x = _make_dummy(grad, shape)
     return _conv_backward(grad, x, weight, (True, False, False), **geometry)[0]
 
 
@@ -48,7 +48,7 @@ def conv_weight_grad(
     x: Tensor, grad: Tensor, shape: Sequence[int], **geometry: Any
 ) -> tuple[Tensor, Tensor]:
     """Return the gradients of `conv` with respect to its weight and its bias."""
-    x, weight = crop_input(x, grad, shape, **geometry), _shape_only(grad, shape)
+    x, weight = crop_input(x, grad, shape, **geometry), _make_dummy(grad, shape)
     _, weight, bias = _conv_backward(grad, x, weight, (False, True, True), **geometry)
     return weight, bias
 
@@ -64,13 +64,13 @@ def conv_grads(
     """Compute up to three gradients of a convolution in one call, selected by `wanted`."""
     # Without the gradient of the input, only the shape of the weight is needed.
     if not isinstance(weight, Tensor):
-        x, weight = crop_input(x, grad, weight, **geometry), _shape_only(grad, weight)
+        x, weight = crop_input(x, grad, weight, **geometry), _make_dummy(grad, weight)
     found = _conv_backward(grad, x, weight, wanted, **geometry)
     made = [part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted]
     return made if len(made) > 1 else made[0]
 
 
-def _shape_only(grad: Tensor, shape: Sequence[int]) -> Tensor:
+def _make_dummy(grad: Tensor, shape: Sequence[int]) -> Tensor:
     """Return an array with the given shape that uses the memory of one element."""
     return grad.new_empty(1).expand(tuple(shape))
 

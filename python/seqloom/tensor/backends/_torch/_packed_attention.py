@@ -20,19 +20,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from seqloom.tensor.backends._torch._kernels import host, operation, to_array, to_tensor
+from seqloom.tensor.backends._torch._kernels import get_numpy, register, to_array, to_tensor
 
 aten = torch.ops.aten
-_HALF_TYPES = frozenset({torch.float16, torch.bfloat16})
+_HALF_DTYPES = frozenset({torch.float16, torch.bfloat16})
 # dtypes that the CPU kernels support
-_CPU_TYPES = _HALF_TYPES | {torch.float32, torch.float64}
+_CPU_DTYPES = _HALF_DTYPES | {torch.float32, torch.float64}
 _STRIDE_ALIGNMENT = 16  # in bytes
-_FLASH_WIDTH = 256  # maximum width of a head
+_MAX_FLASH_WIDTH = 256  # maximum width of a head
 _AMPERE_CAPABILITY = (8, 0)
 Sequences = tuple[Tensor, Tensor, int, int]  # bounds and maximum length, each twice
 
 
-@operation("attention_varlen")
+@register("attention_varlen")
 def attend_on_cpu(
     q: Tensor,
     k: Tensor,
@@ -43,13 +43,13 @@ def attend_on_cpu(
     causal: bool,
 ) -> tuple[Tensor, Tensor]:
     """Return the attention output ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
-    arrays = [to_array(widen(array)) for array in (q, k, v, cu_seqlens)]
+    arrays = [to_array(upcast(array)) for array in (q, k, v, cu_seqlens)]
     rule = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
-    out, lse = host().attention_varlen(*arrays, **rule)
+    out, lse = get_numpy().attention_varlen(*arrays, **rule)
     return to_tensor(out).to(v.dtype), to_tensor(lse)
 
 
-@operation("attention_varlen_grad")
+@register("attention_varlen_grad")
 def attend_on_cpu_grad(
     grad: Tensor,
     q: Tensor,
@@ -63,9 +63,9 @@ def attend_on_cpu_grad(
     causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of ``attend_on_cpu`` with respect to q, k and v."""
-    arrays = [to_array(widen(array)) for array in (grad, q, k, v, cu_seqlens, out, lse)]
+    arrays = [to_array(upcast(array)) for array in (grad, q, k, v, cu_seqlens, out, lse)]
     rule = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
-    by_q, by_k, by_v = map(to_tensor, host().attention_varlen_grad(*arrays, **rule))
+    by_q, by_k, by_v = map(to_tensor, get_numpy().attention_varlen_grad(*arrays, **rule))
     return by_q.to(q.dtype), by_k.to(k.dtype), by_v.to(v.dtype)
 
 
@@ -73,18 +73,18 @@ def has_cpu_kernel(*arrays: Tensor) -> bool:
     """Return whether the CPU kernels support these arrays: on a CPU, of one float dtype."""
     kinds = {array.dtype for array in arrays}
     on_cpu = all(array.device.type == "cpu" for array in arrays)
-    return on_cpu and len(kinds) == 1 and kinds <= _CPU_TYPES
+    return on_cpu and len(kinds) == 1 and kinds <= _CPU_DTYPES
 
 
-def widen(x: Tensor) -> Tensor:
+def upcast(x: Tensor) -> Tensor:
     """Convert half precision to float32; return other arrays unchanged."""
-    return x.float() if x.dtype in _HALF_TYPES else x
+    return x.float() if x.dtype in _HALF_DTYPES else x
 
 
 @attend_on_cpu.register_fake
 def fake_results(q: Tensor, _k: Tensor, v: Tensor, *_rule: object) -> tuple[Tensor, Tensor]:
     """Return uninitialised tensors with the shapes of the output and the log-sum-exp."""
-    sums = torch.float32 if q.dtype in _HALF_TYPES else q.dtype
+    sums = torch.float32 if q.dtype in _HALF_DTYPES else q.dtype
     return q.new_empty(v.shape), q.new_empty(q.shape[1::-1], dtype=sums)
 
 
@@ -104,13 +104,13 @@ def has_cuda_kernel(
     alike = all((x.dtype, x.device) == (q.dtype, q.device) for x in arrays)
     if not alike or q.device.type != "cuda" or torch.version.hip is not None:
         return False
-    is_known = q.dtype in _HALF_TYPES or q.dtype is torch.float32
+    is_known = q.dtype in _HALF_DTYPES or q.dtype is torch.float32
     widths = q.shape[-1], v.shape[-1]
     whole = all(width and width * q.itemsize % _STRIDE_ALIGNMENT == 0 for width in widths)
     return is_known and whole and 0 not in q.shape and (scale is None or scale > 0)
 
 
-@operation("attention_varlen_cuda")
+@register("attention_varlen_cuda")
 def attend_on_cuda(
     q: Tensor,
     k: Tensor,
@@ -129,7 +129,7 @@ def attend_on_cuda(
     return torch.where(is_longer, math.nan, out), lse
 
 
-@operation("attention_varlen_cuda_grad")
+@register("attention_varlen_cuda_grad")
 def attend_on_cuda_grad(
     grad: Tensor,
     q: Tensor,
@@ -167,14 +167,14 @@ def _to_aligned(x: Tensor) -> Tensor:
 def uses_flash(q: Tensor, v: Tensor) -> bool:
     """Return whether flash attention supports these arrays."""
     width = q.shape[-1]
-    if q.dtype not in _HALF_TYPES or width != v.shape[-1] or width > _FLASH_WIDTH:
+    if q.dtype not in _HALF_DTYPES or width != v.shape[-1] or width > _MAX_FLASH_WIDTH:
         return False
-    allowed = torch.backends.cuda.flash_sdp_enabled() and has_varlen()
+    allowed = torch.backends.cuda.flash_sdp_enabled() and has_varlen_attn()
     return allowed and torch.cuda.get_device_capability(q.device) >= _AMPERE_CAPABILITY
 
 
 @cache
-def has_varlen() -> bool:
+def has_varlen_attn() -> bool:
     """Return whether this torch version has ``varlen_attn`` with `num_splits`."""
     try:
         from torch.nn.attention.varlen import varlen_attn

@@ -12,7 +12,7 @@ from torch import Tensor
 from seqloom.tensor._families import _keys as keys
 from seqloom.tensor.backends._torch import _device_random as device_random
 from seqloom.tensor.backends._torch._creation import to_numpy_type, to_torch
-from seqloom.tensor.backends._torch._kernels import host, operation, to_array, to_tensor
+from seqloom.tensor.backends._torch._kernels import get_numpy, register, to_array, to_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,24 +48,24 @@ def fold_in(b: Backend, key: Key | Tensor, word: Word) -> Tensor:
         else torch.full((), part, dtype=torch.int64, device=b.device)
         for part in keys.split_word(word)
     )
-    return device_random.kernel(device_random.fold_in, words, *halves)
+    return device_random.as_kernel(device_random.fold_in, words, *halves)
 
 
 def split(b: Backend, key: Key | Tensor, n: int) -> Tensor:
     """Return `n` derived keys as an array ``(n, 2)``, like ``Key.split``."""
-    return _compute(b, "split", key, n)
+    return _run_random(b, "split", key, n)
 
 
 def random_bits(b: Backend, key: Key | Tensor, shape: Sequence[int]) -> Tensor:
     """Return random 32-bit integers (uint32)."""
-    return _compute(b, "random_bits", key, keys.to_shape(shape))
+    return _run_random(b, "random_bits", key, keys.to_shape(shape))
 
 
 def uniform(
     b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: DType = "float32"
 ) -> Tensor:
     """Return uniform random numbers from 0 (included) to 1 (excluded)."""
-    return _compute(b, "uniform", key, keys.to_shape(shape), to_torch(dtype))
+    return _run_random(b, "uniform", key, keys.to_shape(shape), to_torch(dtype))
 
 
 def normal(
@@ -77,7 +77,7 @@ def normal(
         return _CPU_FUNCTIONS["normal"](words, shape, kind)
     one = to_numpy_type(kind).type
     bounds = float(np.nextafter(one(-1), one(0))), 1.0
-    return device_random.kernel(device_random.between, words, *bounds, shape, kind)
+    return device_random.as_kernel(device_random.draw_normal, words, *bounds, shape, kind)
 
 
 def truncated_normal(
@@ -97,7 +97,7 @@ def truncated_normal(
     one = to_numpy_type(kind).type
     root = one(math.sqrt(2))
     bounds = [float(one(math.erf(float(one(bound) / root)))) for bound in (lower, upper)]
-    found = device_random.kernel(device_random.between, words, *bounds, shape, kind)
+    found = device_random.as_kernel(device_random.draw_normal, words, *bounds, shape, kind)
     least = float(np.nextafter(one(lower), one(math.inf)))
     most = float(np.nextafter(one(upper), one(-math.inf)))
     edge = keys.find_extreme_normal(bounds[0], bounds[1], least, most)
@@ -111,7 +111,7 @@ def bernoulli(
     """Return random booleans that are True with probability `p`, computed in float32."""
     if isinstance(p, Tensor):
         return b.uniform(key, shape) < p
-    return _compute(
+    return _run_random(
         b, "bernoulli", key, float(np.float32(keys.check_rate(p))), keys.to_shape(shape)
     )
 
@@ -120,12 +120,14 @@ def randint(
     b: Backend, key: Key | Tensor, low: int, high: int, shape: Sequence[int]
 ) -> Tensor:
     """Return random integers (int32) from `low` (included) to `high` (excluded)."""
-    return _compute(b, "randint", key, *keys.check_range(low, high), keys.to_shape(shape))
+    return _run_random(
+        b, "randint", key, *keys.check_range(low, high), keys.to_shape(shape)
+    )
 
 
 def permutation(b: Backend, key: Key | Tensor, n: int) -> Tensor:
     """Return the integers (int32) from 0 to n - 1 in random order."""
-    return _compute(b, "permutation", key, keys.check_length(n))
+    return _run_random(b, "permutation", key, keys.check_length(n))
 
 
 def dropout(b: Backend, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:
@@ -136,15 +138,15 @@ def dropout(b: Backend, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:
     if b.device == "cpu":
         return _CPU_FUNCTIONS["dropout"](x, words, rate)
     kept = float(np.float32(1.0 - rate))
-    return device_random.kernel(device_random.dropout, x, words, rate, kept)
+    return device_random.as_kernel(device_random.dropout, x, words, rate, kept)
 
 
-def _compute(b: Backend, name: str, key: Key | Tensor, *args: Any) -> Tensor:
+def _run_random(b: Backend, name: str, key: Key | Tensor, *args: Any) -> Tensor:
     """Call a random function in Rust on a CPU, or in PyTorch on another device."""
     words = b.key_words(key)
     if b.device == "cpu":
         return _CPU_FUNCTIONS[name](words, *args)
-    return device_random.kernel(getattr(device_random, name), words, *args)
+    return device_random.as_kernel(getattr(device_random, name), words, *args)
 
 
 def _register_cpu_function(
@@ -152,15 +154,15 @@ def _register_cpu_function(
 ) -> Callable[..., Tensor]:
     """Register a random function of the NumPy backend as a torch operation."""
 
-    def draw(*args: Any) -> Tensor:
+    def draw_numbers(*args: Any) -> Tensor:
         plain: list[Any] = [
             to_array(it.contiguous()) if isinstance(it, Tensor) else it for it in args
         ]
         dtype = plain.pop() if isinstance(plain[-1], torch.dtype) else None
         options = {} if dtype is None else {"dtype": to_numpy_type(dtype)}
-        return to_tensor(getattr(host(), name)(*plain, **options))
+        return to_tensor(getattr(get_numpy(), name)(*plain, **options))
 
-    made: Any = operation(name, schema=f"({arguments}) -> Tensor")(draw)
+    made: Any = register(name, schema=f"({arguments}) -> Tensor")(draw_numbers)
     made.register_fake(fake)
     return made
 

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from seqloom.tensor._backend import Backend, backend
 from seqloom.tensor._families import _recurrent_grad
-from seqloom.tensor.backends._torch._kernels import operation
+from seqloom.tensor.backends._torch._kernels import register
 
 # input, initial states, weights, and optional biases and mask
 _GRU_INPUTS, _LSTM_INPUTS = 7, 8
@@ -42,7 +42,7 @@ def lstm_grad(*args: Tensor | None, reverse: bool = False) -> tuple[Tensor, Tens
     return _lstm_grad(*args, reverse)
 
 
-@operation("gru")
+@register("gru")
 def _gru(
     x: Tensor,
     h0: Tensor,
@@ -58,7 +58,7 @@ def _gru(
     return states, last[0], x.new_empty(0)
 
 
-@operation("lstm")
+@register("lstm")
 def _lstm(
     x: Tensor,
     h0: Tensor,
@@ -75,7 +75,7 @@ def _lstm(
     return states, last[0], last[1], x.new_empty(0)
 
 
-@operation("gru_grad")
+@register("gru_grad")
 def _gru_grad(
     grad: Tensor,
     by_last: Tensor,
@@ -91,11 +91,13 @@ def _gru_grad(
     reverse: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     inputs = (x, h0, w_ih, w_hh, b_ih, b_hh, mask, states, kept)
-    made = _recurrent_grad.gru_grad(_backend_of(x), grad, by_last, *inputs, reverse=reverse)
-    return _contiguous(*made)
+    made = _recurrent_grad.gru_grad(
+        _find_backend(x), grad, by_last, *inputs, reverse=reverse
+    )
+    return _to_dense(*made)
 
 
-@operation("lstm_grad")
+@register("lstm_grad")
 def _lstm_grad(
     grad: Tensor,
     by_last: Tensor,
@@ -114,7 +116,7 @@ def _lstm_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:
     inputs = (x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, states, kept)
     given = (grad, by_last, by_cell, *inputs)
-    return _contiguous(*_recurrent_grad.lstm_grad(_backend_of(x), *given, reverse=reverse))
+    return _to_dense(*_recurrent_grad.lstm_grad(_find_backend(x), *given, reverse=reverse))
 
 
 @_gru.register_fake
@@ -152,12 +154,12 @@ def _fake_lstm_grads(
     return grad.new_empty(gates), *ends
 
 
-def _contiguous(first: Tensor, *others: Tensor) -> Any:
+def _to_dense(first: Tensor, *others: Tensor) -> Any:
     """Return the results in the memory order that a compiled step expects."""
     return (first.contiguous(), *(other.contiguous() for other in others))
 
 
-def _backend_of(x: Tensor) -> Backend:
+def _find_backend(x: Tensor) -> Backend:
     """Return the backend of an array."""
     return backend(f"torch:{x.device}")
 

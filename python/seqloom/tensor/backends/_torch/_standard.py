@@ -14,7 +14,7 @@ from seqloom.tensor._elements import require_in_dtype
 from seqloom.tensor._families import _joining, _windows
 from seqloom.tensor._families._products import require_equal_lengths
 from seqloom.tensor.backends._torch._creation import to_numpy_type, to_torch
-from seqloom.tensor.backends._torch._elementwise import promote_all, to_floats
+from seqloom.tensor.backends._torch._elementwise import promote_arrays, to_floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,7 +138,7 @@ def one_hot(x: Tensor, num_classes: int, *, dtype: DType = "int64") -> Tensor:
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Compute sums of products with the Einstein summation convention."""
-    return torch.einsum(equation, *promote_all(operands))
+    return torch.einsum(equation, *promote_arrays(operands))
 
 
 def unfold(
@@ -257,7 +257,7 @@ def cumulative_sum(
     include_initial: bool = False,
 ) -> Tensor:
     """Return the cumulative sum."""
-    axis = _only_axis("cumulative_sum", x) if axis is None else axis
+    axis = _find_only_axis("cumulative_sum", x) if axis is None else axis
     kind = None if dtype is None else to_torch(dtype)
     found = torch.cumsum(x, axis, dtype=kind)
     if not include_initial:
@@ -275,7 +275,7 @@ def cumulative_prod(
     include_initial: bool = False,
 ) -> Tensor:
     """Return the cumulative product."""
-    axis = _only_axis("cumulative_prod", x) if axis is None else axis
+    axis = _find_only_axis("cumulative_prod", x) if axis is None else axis
     x = x if x.ndim else x.reshape(1)
     found = torch.cumprod(x, axis, dtype=None if dtype is None else to_torch(dtype))
     if not include_initial:
@@ -293,7 +293,7 @@ def logcumsumexp(x: Tensor, *, axis: int) -> Tensor:
 def isin(x: Any, y: Any, *, invert: bool = False) -> Tensor:
     """Return whether each value of `x` occurs in `y`."""
     if isinstance(x, Tensor) and isinstance(y, Tensor):
-        x, y = promote_all([x, y])
+        x, y = promote_arrays([x, y])
     return torch.isin(x, y, invert=invert)
 
 
@@ -305,14 +305,14 @@ def logsumexp(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor
 def matmul(x: Tensor, y: Tensor) -> Tensor:
     """Return the product of matrices."""
     if x.dtype is not y.dtype:
-        x, y = promote_all([x, y])
+        x, y = promote_arrays([x, y])
     return torch.matmul(x, y)
 
 
 def tensordot(x: Tensor, y: Tensor, *, axes: Any = 2) -> Tensor:
     """Multiply two arrays, and sum the products over some axes."""
     require_equal_lengths("tensordot", x, y, axes)
-    return torch.tensordot(*promote_all([x, y]), dims=axes)
+    return torch.tensordot(*promote_arrays([x, y]), dims=axes)
 
 
 def sort(
@@ -338,7 +338,7 @@ def searchsorted(
     x1: Tensor, x2: Tensor, *, side: str = "left", sorter: Tensor | None = None
 ) -> Tensor:
     """Return the indices at which `x2` must be inserted to keep `x1` sorted."""
-    x1, x2 = promote_all([x1, torch.as_tensor(x2, device=x1.device)])
+    x1, x2 = promote_arrays([x1, torch.as_tensor(x2, device=x1.device)])
     return torch.searchsorted(x1, x2.contiguous(), side=side, sorter=sorter)
 
 
@@ -354,7 +354,7 @@ def _to_comparable(x: Tensor) -> Tensor:
     return x.to(torch.uint8) if x.dtype is torch.bool else x
 
 
-def _only_axis(name: str, x: Tensor) -> int:
+def _find_only_axis(name: str, x: Tensor) -> int:
     """Return 0 as the default axis of a vector; raise if an array has several axes."""
     if x.ndim > 1:
         raise ShapeError(f"{name} needs an axis for an array of shape {[*x.shape]}")
