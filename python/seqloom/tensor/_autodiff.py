@@ -25,7 +25,7 @@ from seqloom.tensor._state import (
     is_differentiable,
     make_node,
     node_numbers,
-    record_op,
+    record,
     track_array,
 )
 from seqloom.tensor._tensor import Tensor
@@ -318,7 +318,7 @@ def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
         needs = tuple([node is not None for node in nodes])
         saved = rule.save(values, out, needs, options)
         if isinstance(out, (tuple, list)):
-            return record_op(level, rule, nodes, saved, tuple(cast("list[Array]", out)))
+            return record(level, rule, nodes, saved, tuple(cast("list[Array]", out)))
         return track_array(out, make_node(rule, nodes, saved), level)
 
     return record_call

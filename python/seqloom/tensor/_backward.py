@@ -29,7 +29,7 @@ from seqloom.tensor._state import (
     make_node,
     next_number,
     outer_nodes,
-    record_op,
+    record,
     track_array,
 )
 
@@ -186,7 +186,7 @@ def scan_tracked(
     outs = [(tuple(array.shape), array.dtype) for array in (*carry, *ys)]
     numbers = [node.number for node in found]
     loop = RecordedLoop(level, body, reads, list(before), outs, numbers, length, reverse)
-    made = record_op(level, _SCAN_RULE, nodes, loop, (*carry, *ys))
+    made = record(level, _SCAN_RULE, nodes, loop, (*carry, *ys))
     return list(made[: len(states)]), list(made[len(states) :])
 
 

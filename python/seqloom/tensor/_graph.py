@@ -155,10 +155,10 @@ def _format_arg(arg: object) -> str:
 _step_numbers = count()  # Numbers for the file names of generated source.
 # Operations that overwrite lists of arrays, with the positions of these lists among the
 # arguments.
-OVERWRITTEN: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
+OVERWRITES: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
 # Operations that return lists of arrays, with the positions of the arguments that are
 # lists of the same length.
-LIST_RESULTS = OVERWRITTEN | {"clip_by_global_norm": (0,)}
+LIST_RESULTS = OVERWRITES | {"clip_by_global_norm": (0,)}
 
 
 def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:

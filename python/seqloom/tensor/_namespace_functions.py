@@ -109,9 +109,9 @@ def _dtype_option(dtype: Any) -> dict[str, Any]:
     return {} if dtype is None else {"dtype": dtype}
 
 
-_UNARY_OP = _NamedFunction(_make_unary)
-_BINARY_OP = _NamedFunction(_make_binary)
-_REDUCTION_OP = _NamedFunction(_make_reduction)
+_UNARY = _NamedFunction(_make_unary)
+_BINARY = _NamedFunction(_make_binary)
+_REDUCTION = _NamedFunction(_make_reduction)
 
 
 class UniqueAll(NamedTuple):
@@ -141,23 +141,21 @@ class NamespaceFunctions:
     """Functions of the Array API standard that accept tensors of any backend."""
 
     # Elementwise functions of one tensor.
-    abs = acos = acosh = asin = asinh = atan = atanh = bitwise_invert = ceil = _UNARY_OP
-    conj = cos = cosh = exp = expm1 = floor = imag = isfinite = isinf = isnan = _UNARY_OP
-    log = log10 = log1p = log2 = logical_not = negative = positive = real = _UNARY_OP
-    reciprocal = round = sign = signbit = sin = sinh = sqrt = square = _UNARY_OP
-    tan = tanh = trunc = _UNARY_OP
+    abs = acos = acosh = asin = asinh = atan = atanh = bitwise_invert = ceil = _UNARY
+    conj = cos = cosh = exp = expm1 = floor = imag = isfinite = isinf = isnan = _UNARY
+    log = log10 = log1p = log2 = logical_not = negative = positive = real = _UNARY
+    reciprocal = round = sign = signbit = sin = sinh = sqrt = square = _UNARY
+    tan = tanh = trunc = _UNARY
 
     # Elementwise functions of two tensors, or of a tensor and a number.
-    add = atan2 = bitwise_and = bitwise_left_shift = bitwise_or = _BINARY_OP
-    bitwise_right_shift = bitwise_xor = copysign = divide = equal = floor_divide = (
-        _BINARY_OP
-    )
-    greater = greater_equal = hypot = less = less_equal = logaddexp = _BINARY_OP
-    logical_and = logical_or = logical_xor = maximum = minimum = multiply = _BINARY_OP
-    nextafter = not_equal = pow = remainder = subtract = _BINARY_OP
+    add = atan2 = bitwise_and = bitwise_left_shift = bitwise_or = _BINARY
+    bitwise_right_shift = bitwise_xor = copysign = divide = equal = floor_divide = _BINARY
+    greater = greater_equal = hypot = less = less_equal = logaddexp = _BINARY
+    logical_and = logical_or = logical_xor = maximum = minimum = multiply = _BINARY
+    nextafter = not_equal = pow = remainder = subtract = _BINARY
 
     # Reductions over axes.
-    all = any = argmax = argmin = count_nonzero = max = mean = min = _REDUCTION_OP
+    all = any = argmax = argmin = count_nonzero = max = mean = min = _REDUCTION
     std = var = _NamedFunction(_make_variance)
     prod = sum = _NamedFunction(_make_sum)
     cumulative_prod = cumulative_sum = _NamedFunction(_make_cumulative)

@@ -54,7 +54,7 @@ class OperationLine(NamedTuple):
     onnx: str
 
 
-_TABLE_TEXT = """
+_TABLE = """
 # operation           family           default rule shape overrides   results
 #                                                                      | kind  onnx
 # Array creation. Floats have the backend's `float_dtype` unless a dtype is given.
@@ -312,9 +312,7 @@ def parse_table_line(line: str) -> OperationLine:
 _MIN_TABLE_CELLS, _MAX_TABLE_CELLS = 7, 9
 _FLAG_NAMES = ("default", "rule", "shape")
 _KIND_NAMES = {"", "float", "bool", "row"}
-_TABLE_LINES = [
-    line for line in _TABLE_TEXT.splitlines() if line and not line.startswith("#")
-]
+_TABLE_LINES = [line for line in _TABLE.splitlines() if line and not line.startswith("#")]
 OPERATIONS: dict[str, OperationLine] = {
     line.split()[0]: parse_table_line(line.partition(" ")[2]) for line in _TABLE_LINES
 }

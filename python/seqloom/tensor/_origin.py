@@ -270,7 +270,7 @@ def scope() -> Generator[None]:
         for reference in opened.made:
             tensor = reference()
             if tensor is not None:
-                tensor._replace_array(ReleasedArray(find_line(tensor)))
+                tensor._replace(ReleasedArray(find_line(tensor)))
         opened.made.clear()
 
 

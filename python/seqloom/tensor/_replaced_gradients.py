@@ -13,13 +13,7 @@ from seqloom.tensor._derivatives import find_outermost_level, is_custom_engine, 
 from seqloom.tensor._dispatch import apply, includes_backend
 from seqloom.tensor._families import ALL_RESULTS, Rule
 from seqloom.tensor._families._keep import save_nothing
-from seqloom.tensor._state import (
-    TrackedArray,
-    get_node,
-    next_number,
-    outer_nodes,
-    record_op,
-)
+from seqloom.tensor._state import TrackedArray, get_node, next_number, outer_nodes, record
 from seqloom.tensor._tensor import Tensor
 
 if TYPE_CHECKING:
@@ -101,9 +95,7 @@ def custom_gradient(
         out = call_function(*inner)  # pass the custom rule to inner levels too
         outs = _check_results(level, out)
         saved = level.inner, rule, inner, out
-        arrays = record_op(
-            level, _CUSTOM_RULE, nodes, saved, tuple(part.raw for part in outs)
-        )
+        arrays = record(level, _CUSTOM_RULE, nodes, saved, tuple(part.raw for part in outs))
         found = tuple(Tensor(array, level) for array in arrays)
         return found if isinstance(out, tuple) else found[0]
 
@@ -234,7 +226,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         numbers = [node.number for node in nodes]
         saved = level, function, args, options, numbers, autocast_state.get()
         values = tuple(result.raw.value for result in results)
-        arrays = record_op(level, _RECOMPUTE_RULE, tuple(nodes), saved, values)
+        arrays = record(level, _RECOMPUTE_RULE, tuple(nodes), saved, values)
         new = iter(Tensor(array, level) for array in arrays)
         found = [next(new) if any(part is r for r in results) else part for part in outs]
         return tuple(found) if isinstance(out, tuple) else found[0]

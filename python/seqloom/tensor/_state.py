@@ -77,7 +77,7 @@ class TensorState:
         self._like = like = self._value.shape, self._value.dtype
         return like
 
-    def _replace_array(self, instead: Array) -> None:
+    def _replace(self, instead: Array) -> None:
         """Replace the array, and remove the node."""
         self._raw = self._value = instead
         self._node = self._table = self._like = None
@@ -197,7 +197,7 @@ def track_array(value: Array, node: Node, level: Level) -> TrackedArray:
     return array
 
 
-def record_op(
+def record(
     level: Level,
     rule: Rule,
     parents: tuple[Node | None, ...],

@@ -54,27 +54,21 @@ class Tensor(ArrayMethods, TensorConversions):
     __sub__, __rsub__ = grad_op("subtract"), right_op("subtract")
     __mul__, __rmul__ = grad_op("multiply"), right_op("multiply")
     __truediv__, __rtruediv__ = grad_op("divide"), right_op("divide")
-    __floordiv__, __rfloordiv__ = (binary_op("floor_divide"), right_op("floor_divide"))
+    __floordiv__, __rfloordiv__ = binary_op("floor_divide"), right_op("floor_divide")
     __mod__, __rmod__ = binary_op("remainder"), right_op("remainder")
     __pow__, __rpow__ = grad_op("pow"), right_op("pow")
     __matmul__, __rmatmul__ = grad_op("matmul"), right_op("matmul")
     __and__, __rand__ = binary_op("bitwise_and"), right_op("bitwise_and")
     __or__, __ror__ = binary_op("bitwise_or"), right_op("bitwise_or")
     __xor__, __rxor__ = binary_op("bitwise_xor"), right_op("bitwise_xor")
-    __lshift__, __rlshift__ = (
-        binary_op("bitwise_left_shift"),
-        right_op("bitwise_left_shift"),
-    )
+    __lshift__ = binary_op("bitwise_left_shift")
+    __rlshift__ = right_op("bitwise_left_shift")
     __rshift__ = binary_op("bitwise_right_shift")
     __rrshift__ = right_op("bitwise_right_shift")
     __lt__, __le__ = binary_op("less"), binary_op("less_equal")
     __gt__, __ge__ = binary_op("greater"), binary_op("greater_equal")
     __eq__, __ne__ = binary_op("equal"), binary_op("not_equal")
-    __neg__, __pos__, __abs__ = (
-        unary_op("negative"),
-        unary_op("positive"),
-        unary_op("abs"),
-    )
+    __neg__, __pos__, __abs__ = unary_op("negative"), unary_op("positive"), unary_op("abs")
     __invert__ = unary_op("bitwise_invert")
     __hash__ = object.__hash__
 

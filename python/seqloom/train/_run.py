@@ -26,12 +26,7 @@ from seqloom.models._trained import write_config
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.report._values import Fact
-from seqloom.train._baselines import (
-    Baseline,
-    Ranking,
-    compare_baselines,
-    fit_baselines,
-)
+from seqloom.train._baselines import Baseline, Ranking, compare_baselines, fit_baselines
 from seqloom.train._card import write_card
 from seqloom.train._checkpoints import RunState
 from seqloom.train._evaluation import (
@@ -163,11 +158,7 @@ def describe_task(trained: Trained) -> str:
 
 
 def finish_run(
-    job: FitJob,
-    state: RunState,
-    *,
-    validation: Validation,
-    settings: dict[str, Fact],
+    job: FitJob, state: RunState, *, validation: Validation, settings: dict[str, Fact]
 ) -> Run:
     """Evaluate the best weights and write all files of the run, replacing older files."""
     folder = job.settings.folder

@@ -10,7 +10,7 @@ import seqloom as sl
 from seqloom.errors import GradientError
 from seqloom.tensor._backward import backprop
 from seqloom.tensor._families import ALL_RESULTS, Rule
-from seqloom.tensor._state import next_number, record_op
+from seqloom.tensor._state import next_number, record
 
 NUMPY = sl.tensor.backend("numpy", num_threads=1)
 AUTODIFF = sl.tensor.Autodiff(NUMPY)
@@ -37,7 +37,7 @@ def split(x, tracked):
 
     rule = Rule(lambda *_: (), pull, tracked=tracked)
     outs = value[:half], value[half:], np.int64(len(value))
-    return record_op(AUTODIFF, rule, (x.node,), (), outs)
+    return record(AUTODIFF, rule, (x.node,), (), outs)
 
 
 def test_each_of_several_outputs_has_a_gradient():
@@ -101,7 +101,7 @@ def test_saved_values_are_freed_during_the_backward_pass():
         return (grad,)
 
     x = AUTODIFF.leaf(np.ones(3))
-    (early,) = record_op(AUTODIFF, Rule(lambda *_: (), pull), (x.node,), (), (np.ones(3),))
+    (early,) = record(AUTODIFF, Rule(lambda *_: (), pull), (x.node,), (), (np.ones(3),))
     late = AUTODIFF.multiply(early, kept)
     del kept
     assert watch() is not None
@@ -119,7 +119,7 @@ def test_gradients_of_untracked_inputs_are_not_computed():
         return (grad, None)
 
     rule = Rule(lambda *_: (), pull)
-    (out,) = record_op(AUTODIFF, rule, (x.node, None), (), (x.value * factor,))
+    (out,) = record(AUTODIFF, rule, (x.node, None), (), (x.value * factor,))
     AUTODIFF.gradients(out, np.ones(3))
     assert asked == [(True, False)]
 

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.tensor._compile._capture import MIXED_NUMBER_FUNCTIONS
-from seqloom.tensor._graph import (
-    OVERWRITTEN,
-    Graph,
-    Operation,
-    Value,
-    map_values,
-    values_in,
-)
+from seqloom.tensor._graph import OVERWRITES, Graph, Operation, Value, map_values, values_in
 from seqloom.tensor._leaves import to_cache_key
 
 if TYPE_CHECKING:
@@ -146,7 +139,7 @@ def _copy_before_writes(graph: Graph, new_value: Callable[..., Value]) -> Graph:
     operations: list[Operation] = []
     for position, operation in enumerate(graph.operations):
         copies: dict[int, Operation] = {}
-        written = [operation.args[at] for at in OVERWRITTEN.get(operation.name, ())]
+        written = [operation.args[at] for at in OVERWRITES.get(operation.name, ())]
         for value in values_in(written):
             root = roots.get(value.number, value.number)
             is_free = root == value.number and root in own and last[root] <= position

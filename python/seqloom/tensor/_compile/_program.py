@@ -17,7 +17,7 @@ from seqloom.errors import ArgumentError, SeqloomError
 from seqloom.tensor._autocast import autocast_state
 from seqloom.tensor._compile._symbol import SymbolKey
 from seqloom.tensor._dispatch import translate_error
-from seqloom.tensor._graph import OVERWRITTEN, flatten, map_values
+from seqloom.tensor._graph import OVERWRITES, flatten, map_values
 from seqloom.tensor._leaves import HasLeaves, Leaf, record_owners, to_cache_key
 from seqloom.tensor._tensor import Gradients, Tensor
 
@@ -141,7 +141,7 @@ def explain_failure(
     known: dict[int, Array] = dict(graph.constants)
     known.update((v.number, x) for v, x in zip(graph.inputs, arrays, strict=True))
     for operation in graph.operations:
-        if operation.name in OVERWRITTEN or operation.name == "scan":
+        if operation.name in OVERWRITES or operation.name == "scan":
             break  # the operation cannot be run again, or is a long loop
         if (found := _run_operation(operation, known, backend)) is not None:
             return found

@@ -12,7 +12,7 @@ import numpy as np
 
 from seqloom.tensor._compile._numpy._fuse import find_fused_dtype, find_reduction
 from seqloom.tensor._elements import to_key_tuple
-from seqloom.tensor._graph import OVERWRITTEN, Value, values_in
+from seqloom.tensor._graph import OVERWRITES, Value, values_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -372,6 +372,6 @@ def _has_negative_step(key: object) -> bool:
 
 def _pair_updates(operation: Operation) -> Iterator[tuple[Value, Value]]:
     """Yield each value that an update overwrites, together with the new value."""
-    positions = OVERWRITTEN.get(operation.name, ())
+    positions = OVERWRITES.get(operation.name, ())
     before = [value for position in positions for value in operation.args[position]]
     return zip(before, operation.outputs, strict=False)
