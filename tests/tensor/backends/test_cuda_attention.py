@@ -88,7 +88,7 @@ def test_heads_of_unsupported_width_use_the_default_implementation(width, dtype,
 
 
 def test_without_varlen_attention_the_memory_efficient_kernel_is_used(monkeypatch):
-    monkeypatch.setattr(device, "has_varlen", lambda: False)
+    monkeypatch.setattr(device, "has_varlen_attn", lambda: False)
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: (9, 0))
     with FakeTensorMode():
         q = torch.empty(9, 2, 16, device="cuda", dtype=torch.float16)
