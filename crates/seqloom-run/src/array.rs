@@ -48,27 +48,27 @@ pub(crate) fn empty_values(dtype: Dtype) -> Values {
 }
 
 /// Replaces the elements by integers, converted to the element type.
-pub(crate) fn set(values: &mut Values, numbers: impl Iterator<Item = i64>) {
+pub(crate) fn set_integers(values: &mut Values, numbers: impl Iterator<Item = i64>) {
     match values {
-        Values::Bool(held) => replace(held, numbers.map(|number| number != 0)),
-        Values::U8(held) => replace(held, numbers.map(|number| number.to_le_bytes()[0])),
-        Values::I32(held) => replace(
+        Values::Bool(held) => replace_elements(held, numbers.map(|number| number != 0)),
+        Values::U8(held) => replace_elements(held, numbers.map(|number| number.to_le_bytes()[0])),
+        Values::I32(held) => replace_elements(
             held,
             numbers.map(|it| i32::try_from(it).unwrap_or(i32::MAX)),
         ),
-        Values::U32(held) => replace(
+        Values::U32(held) => replace_elements(
             held,
             numbers.map(|it| u32::try_from(it).unwrap_or(u32::MAX)),
         ),
-        Values::I64(held) => replace(held, numbers),
-        Values::F32(held) => replace(held, numbers.map(to_f32)),
-        Values::F64(held) => replace(held, numbers.map(to_f64)),
+        Values::I64(held) => replace_elements(held, numbers),
+        Values::F32(held) => replace_elements(held, numbers.map(to_f32)),
+        Values::F64(held) => replace_elements(held, numbers.map(to_f64)),
     }
 }
 
 /// Resizes a vector. The values of new elements are unspecified. Returns an error if the
 /// memory cannot be allocated.
-pub(crate) fn resize<T: Clone + Default>(numbers: &mut Vec<T>, size: usize) -> Result<()> {
+pub(crate) fn resize_vector<T: Clone + Default>(numbers: &mut Vec<T>, size: usize) -> Result<()> {
     let missing = size.saturating_sub(numbers.len());
     let refused = |_| {
         Error::full(format!(
@@ -81,14 +81,14 @@ pub(crate) fn resize<T: Clone + Default>(numbers: &mut Vec<T>, size: usize) -> R
 }
 
 /// Returns the product of sizes, or an error if the product is too large for memory.
-pub(crate) fn product(sizes: &[usize]) -> Result<usize> {
+pub(crate) fn checked_product(sizes: &[usize]) -> Result<usize> {
     let product = sizes
         .iter()
         .try_fold(1_usize, |all, size| all.checked_mul(*size));
     product.ok_or_else(|| Error::full("a batch does not fit into memory: give shorter records"))
 }
 
-fn replace<T>(held: &mut Vec<T>, numbers: impl Iterator<Item = T>) {
+fn replace_elements<T>(held: &mut Vec<T>, numbers: impl Iterator<Item = T>) {
     held.clear();
     held.extend(numbers);
 }

@@ -46,12 +46,12 @@ impl ByteRows {
     /// Adds a row.
     pub fn push(&mut self, row: &[u8]) {
         self.data.extend_from_slice(row);
-        self.end();
+        self.push_row_end();
     }
 
     /// Adds rows that are already concatenated.
     pub(crate) fn append(&mut self, data: &[u8], offsets: &[i64]) {
-        let shift = position(self.data.len());
+        let shift = to_offset(self.data.len());
         self.data.extend_from_slice(data);
         self.offsets
             .extend(offsets.iter().skip(1).map(|end| end + shift));
@@ -68,16 +68,16 @@ impl ByteRows {
     }
 
     /// Returns selected rows as a view for encoders.
-    pub(crate) fn selected<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
+    pub(crate) fn select_rows<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
         Ragged::select_rows(&self.data, &self.offsets, rows)
     }
 
-    fn end(&mut self) {
-        self.offsets.push(position(self.data.len()));
+    fn push_row_end(&mut self) {
+        self.offsets.push(to_offset(self.data.len()));
     }
 }
 
-fn position(size: usize) -> i64 {
+fn to_offset(size: usize) -> i64 {
     i64::try_from(as_u64(size)).unwrap_or(i64::MAX)
 }
 

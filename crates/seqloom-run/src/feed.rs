@@ -52,7 +52,7 @@ pub(crate) trait Feed: Send {
 const QUEUED_EVENTS: usize = 2;
 
 /// The time between two checks for signals.
-const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Calls `each` with every event, while another thread prepares the next events. `each`
 /// returns used batches, whose memory is reused.
@@ -77,17 +77,17 @@ pub(crate) fn run_ahead(
         let builder = std::thread::Builder::new().name(name);
         let started = builder.spawn_scoped(scope, make);
         started.map_err(|error| Error::full(format!("no thread can be started: {error}")))?;
-        take_all(&received, &give, &mut each)
+        take_all_events(&received, &give, &mut each)
     })
 }
 
-fn take_all(
+fn take_all_events(
     received: &Receiver<Result<FeedEvent>>,
     give: &Sender<FeedBatch>,
     each: &mut impl FnMut(FeedEvent) -> Result<Option<FeedBatch>>,
 ) -> Result<()> {
     loop {
-        let piece = match received.recv_timeout(CHECK_INTERVAL) {
+        let piece = match received.recv_timeout(SIGNAL_CHECK_INTERVAL) {
             Ok(piece) => piece?,
             Err(RecvTimeoutError::Timeout) => {
                 check_signals()?;
@@ -105,7 +105,7 @@ fn take_all(
 }
 
 /// Calls `each` with every event. All events are prepared in the same thread.
-pub(crate) fn run_here(
+pub(crate) fn run_in_this_thread(
     feed: &mut dyn Feed,
     mut each: impl FnMut(FeedEvent) -> Result<Option<FeedBatch>>,
 ) -> Result<()> {

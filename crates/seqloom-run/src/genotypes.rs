@@ -12,7 +12,7 @@ use seqloom_graph::{Dtype, Values};
 use seqloom_load::genotype::{GenotypeRequest, Indices, MatrixOrder, read_genotypes};
 
 use self::{matching::VariantMatch, set::PlinkFiles};
-use crate::array::{InputArray, resize};
+use crate::array::{InputArray, resize_vector};
 use crate::column::ByteRows;
 use crate::feed::{Feed, FeedBatch, FeedEvent};
 pub(crate) use learned::GenotypeEncoder;
@@ -83,7 +83,7 @@ impl GenotypeFeed {
             return Ok(None);
         }
         let mut codes = Vec::new();
-        resize(&mut codes, samples.len() * self.positions.len())?;
+        resize_vector(&mut codes, samples.len() * self.positions.len())?;
         let request = GenotypeRequest {
             bed: &self.set.bed,
             layout: self.set.layout,
@@ -162,7 +162,7 @@ fn decode<T: Copy + Default>(
     tables: &[Vec<T>; 4],
     out: &mut Vec<T>,
 ) -> Result<()> {
-    resize(out, rows.len() * width)?;
+    resize_vector(out, rows.len() * width)?;
     let [a, b, c, d] = tables;
     for (row, out) in rows.iter().zip(out.chunks_exact_mut(width.max(1))) {
         let values = a.iter().zip(b).zip(c.iter().zip(d));

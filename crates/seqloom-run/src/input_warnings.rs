@@ -8,7 +8,7 @@ use seqloom_core::number::as_u64;
 use seqloom_graph::Training;
 
 use crate::column::ByteRows;
-use crate::text::{quote, thousands};
+use crate::text::{format_thousands, quote};
 
 /// Counts for comparing the records with the training records of the model.
 #[derive(Debug)]
@@ -39,12 +39,12 @@ struct IdCount {
 }
 
 /// The number of records whose residues are counted.
-const SAMPLED_RECORDS: usize = 1000;
+const MAX_COUNTED_RECORDS: usize = 1000;
 /// The maximum number of different ids that are compared. The number is limited because
 /// each id needs memory.
 const MAX_COMPARED_IDS: usize = 1 << 20;
 /// The ambiguity codes of bases.
-const AMBIGUOUS: &[u8] = b"RYSWKMBDHV";
+const AMBIGUITY_CODES: &[u8] = b"RYSWKMBDHV";
 /// The minimum number of residues for which the alphabet is detected.
 const MIN_COUNTED_RESIDUES: u64 = 100;
 
@@ -63,7 +63,7 @@ impl InputWarnings {
     /// Counts the residues and the lengths of the records in a window.
     pub(crate) fn count_residues(&mut self, letters: &ByteRows) {
         for row in letters.iter() {
-            let is_sampled = self.sampled < SAMPLED_RECORDS;
+            let is_sampled = self.sampled < MAX_COUNTED_RECORDS;
             self.sampled += usize::from(is_sampled);
             for byte in row.iter().filter(|_| is_sampled) {
                 self.letters[usize::from(*byte)] += 1;
@@ -80,15 +80,18 @@ impl InputWarnings {
 
     /// Returns the warnings, one sentence each.
     pub(crate) fn sentences(&self) -> Vec<String> {
-        let found = [self.kind(), self.lengths()];
+        let found = [self.alphabet_warning(), self.length_warning()];
         found.into_iter().flatten().collect()
     }
 
-    fn kind(&self) -> Option<String> {
+    fn alphabet_warning(&self) -> Option<String> {
         let alphabet = self.training.alphabet.as_deref()?;
         let (kind, advice) = match alphabet {
-            "protein" => (self.bases()?.to_owned(), "; translate the sequences first"),
-            "dna" | "rna" => (self.protein()?, ""),
+            "protein" => (
+                self.dna_or_rna()?.to_owned(),
+                "; translate the sequences first",
+            ),
+            "dna" | "rna" => (self.ambiguity_warning()?, ""),
             _ => return None,
         };
         Some(format!(
@@ -99,7 +102,7 @@ impl InputWarnings {
 
     /// Returns DNA or RNA if all residues belong to one of these alphabets and the
     /// number of residues is large enough.
-    fn bases(&self) -> Option<&'static str> {
+    fn dna_or_rna(&self) -> Option<&'static str> {
         let (thymine, uracil) = (self.count(b"T"), self.count(b"U"));
         let name = if uracil > thymine { "rna" } else { "dna" };
         let total: u64 = self.letters.iter().sum();
@@ -116,14 +119,17 @@ impl InputWarnings {
     }
 
     /// Returns a warning if many residues are ambiguity codes of bases.
-    fn protein(&self) -> Option<String> {
-        let (codes, total) = (self.count(AMBIGUOUS), self.letters.iter().sum::<u64>());
+    fn ambiguity_warning(&self) -> Option<String> {
+        let (codes, total) = (
+            self.count(AMBIGUITY_CODES),
+            self.letters.iter().sum::<u64>(),
+        );
         (4 * codes > total).then(|| {
             format!(
                 "protein ({} of {} residues are of {})",
-                thousands(codes),
-                thousands(total),
-                String::from_utf8_lossy(AMBIGUOUS)
+                format_thousands(codes),
+                format_thousands(total),
+                String::from_utf8_lossy(AMBIGUITY_CODES)
             )
         })
     }
@@ -138,14 +144,14 @@ impl InputWarnings {
         letters.iter().map(both).sum()
     }
 
-    fn lengths(&self) -> Option<String> {
+    fn length_warning(&self) -> Option<String> {
         let (least, most) = self.training.lengths?;
         (self.unusual > 0).then(|| {
             format!(
                 "{} of {} sequences have {} residues, but the model was trained on {}: such scores \
                  may mean nothing; cut the sequences, or train on such lengths",
-                thousands(self.unusual),
-                thousands(self.records),
+                format_thousands(self.unusual),
+                format_thousands(self.records),
                 format_range(self.range),
                 format_range((least, most)),
             )
@@ -155,7 +161,7 @@ impl InputWarnings {
 
 impl IdCounts {
     /// Counts how often each id occurs in a window of records.
-    pub(crate) fn add(&mut self, names: &ByteRows) {
+    pub(crate) fn count_ids(&mut self, names: &ByteRows) {
         for name in names.iter() {
             let mut hasher = DefaultHasher::new();
             name.hash(&mut hasher);
@@ -181,13 +187,16 @@ impl IdCounts {
 
     /// Returns a warning if several records have the same id. `noun` is the plural noun
     /// for the records.
-    pub(crate) fn sentence(&self, noun: &str) -> Option<String> {
+    pub(crate) fn duplicate_id_warning(&self, noun: &str) -> Option<String> {
         let (_, name, hash) = self.repeat.as_ref()?;
         let more = match self.repeated - 1 {
             0 => String::new(),
-            others => format!(", and {} more ids occur several times", thousands(others)),
+            others => format!(
+                ", and {} more ids occur several times",
+                format_thousands(others)
+            ),
         };
-        let count = thousands(self.counts.get(hash)?.count);
+        let count = format_thousands(self.counts.get(hash)?.count);
         Some(format!(
             "{count} {noun} have the id {name}{more}: a table of scores cannot be joined by id; its \
              rows are in the order of the input, or make ids distinct first"
@@ -205,9 +214,9 @@ pub(crate) fn unfinished_warning(training: &Training) -> Option<String> {
 /// Formats a range of counts, such as record lengths.
 fn format_range((first, last): (u64, u64)) -> String {
     if first == last {
-        return thousands(first);
+        return format_thousands(first);
     }
-    format!("{} to {}", thousands(first), thousands(last))
+    format!("{} to {}", format_thousands(first), format_thousands(last))
 }
 
 #[cfg(test)]
@@ -257,8 +266,8 @@ mod tests {
         for name in ["a", "b", "c", "c", "b", "c"] {
             names.push(name.as_bytes());
         }
-        ids.add(&names);
-        let found = ids.sentence("pairs").unwrap();
+        ids.count_ids(&names);
+        let found = ids.duplicate_id_warning("pairs").unwrap();
         assert!(found.starts_with("2 pairs have the id 'b', and 1 more ids occur"));
     }
 

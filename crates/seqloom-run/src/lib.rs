@@ -32,5 +32,5 @@ pub use predictor::{PredictOptions, PredictionObserver, Predictor, Summary};
 pub use scores::Scores;
 pub use seqloom_core::{Error, Result};
 pub use seqloom_graph as graph;
-pub use text::thousands;
+pub use text::format_thousands;
 pub use write::{ScoreFormat, ScoreWriter, write_number};

@@ -6,5 +6,5 @@ mod command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    command::run(std::env::args_os().skip(1))
+    command::run_command_line(std::env::args_os().skip(1))
 }

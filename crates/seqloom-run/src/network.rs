@@ -88,7 +88,7 @@ fn pool_tokens(pool: PoolMode, (values, columns): (&[f32], usize), segments: &[i
                 // The first and the last token of a record are special tokens, so they
                 // are excluded from the mean.
                 let inner = start + 1..stop.saturating_sub(1);
-                joined.extend(mean(
+                joined.extend(mean_of_rows(
                     inner.map(|token| row(values, columns, token)),
                     columns,
                 ));
@@ -99,7 +99,7 @@ fn pool_tokens(pool: PoolMode, (values, columns): (&[f32], usize), segments: &[i
 }
 
 /// Returns the mean of rows, summed in double precision.
-fn mean<'a>(rows: impl Iterator<Item = &'a [f32]>, columns: usize) -> Vec<f32> {
+fn mean_of_rows<'a>(rows: impl Iterator<Item = &'a [f32]>, columns: usize) -> Vec<f32> {
     let (mut sums, mut count) = (vec![0.0_f64; columns], 0.0);
     for row in rows {
         count += 1.0;

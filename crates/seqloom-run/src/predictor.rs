@@ -10,7 +10,7 @@ use seqloom_core::{Error, Result, number::as_u64};
 use seqloom_graph::{Array, Dtype, Export, Input, Limits, Manifest, PairMode};
 use seqloom_sequences::ReaderOptions;
 
-use crate::feed::{Feed, FeedBatch, FeedEvent, run_ahead, run_here};
+use crate::feed::{Feed, FeedBatch, FeedEvent, run_ahead, run_in_this_thread};
 use crate::genotypes::{GenotypeEncoder, GenotypeFeed};
 use crate::input_warnings::{IdCounts, unfinished_warning};
 use crate::network::{Network, NetworkOutputs};
@@ -284,7 +284,7 @@ impl Predictor {
         if self.threads > 1 {
             run_ahead(feed, step)?;
         } else {
-            run_here(feed, step)?;
+            run_in_this_thread(feed, step)?;
         }
         let mut summary = window.finish()?;
         summary.warnings.splice(..0, feed.warnings());
@@ -372,7 +372,7 @@ impl WindowScores<'_> {
     fn step(&mut self, piece: FeedEvent) -> Result<Option<FeedBatch>> {
         match piece {
             FeedEvent::Begin(names) => {
-                self.ids.add(&names);
+                self.ids.count_ids(&names);
                 self.scores.names = names;
                 self.scores.values.clear();
                 Ok(None)
@@ -409,8 +409,8 @@ impl WindowScores<'_> {
         let (scores, columns) = (&mut self.scores, outputs.columns);
         if scores.values.is_empty() {
             scores.columns = columns;
-            let size = crate::array::product(&[scores.names.len(), columns])?;
-            crate::array::resize(&mut scores.values, size)?;
+            let size = crate::array::checked_product(&[scores.names.len(), columns])?;
+            crate::array::resize_vector(&mut scores.values, size)?;
         }
         let rows = batch.rows.iter().take(batch.real);
         for (row, values) in rows.zip(outputs.values.chunks_exact(columns.max(1))) {
@@ -444,7 +444,7 @@ impl WindowScores<'_> {
             return Err(Error::argument("there are no sequences to score"));
         }
         let mut summary = self.summary;
-        let ids = self.ids.sentence(self.predictor.noun());
+        let ids = self.ids.duplicate_id_warning(self.predictor.noun());
         let training = unfinished_warning(&self.predictor.manifest.training);
         summary.warnings.extend(ids.into_iter().chain(training));
         Ok(summary)

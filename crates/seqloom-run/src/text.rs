@@ -22,7 +22,7 @@ pub(crate) fn quote(bytes: &[u8]) -> String {
 }
 
 /// Returns an id as Python displays it: bytes that are not UTF-8 become `\xff`.
-pub(crate) fn readable(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn escape_invalid_utf8(bytes: &[u8]) -> Cow<'_, [u8]> {
     if str::from_utf8(bytes).is_ok() {
         return Cow::Borrowed(bytes);
     }
@@ -37,7 +37,7 @@ pub(crate) fn readable(bytes: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Returns a number with commas as thousands separators.
-pub fn thousands(number: u64) -> String {
+pub fn format_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (position, digit) in digits.chars().enumerate() {
@@ -62,16 +62,16 @@ mod tests {
 
     #[test]
     fn invalid_utf_8_is_escaped() {
-        assert_eq!(&*readable("é".as_bytes()), "é".as_bytes());
+        assert_eq!(&*escape_invalid_utf8("é".as_bytes()), "é".as_bytes());
         // The expected text is the output of the Python error handler
         // "backslashreplace".
-        assert_eq!(&*readable(b"a\xff\xe9b"), b"a\\xff\\xe9b");
-        assert_eq!(&*readable(b"\xe2\x82"), b"\\xe2\\x82");
+        assert_eq!(&*escape_invalid_utf8(b"a\xff\xe9b"), b"a\\xff\\xe9b");
+        assert_eq!(&*escape_invalid_utf8(b"\xe2\x82"), b"\\xe2\\x82");
     }
 
     #[test]
     fn thousands_have_commas() {
-        assert_eq!(thousands(999), "999");
-        assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(format_thousands(999), "999");
+        assert_eq!(format_thousands(1_234_567), "1,234,567");
     }
 }

@@ -43,12 +43,12 @@ pub(super) const STREAM_PATH: &str = "-";
 pub(super) const MAX_THREADS: usize = 256;
 /// The memory limit divided by this number is the limit for records that wait to be
 /// scored.
-const MEMORY_FRACTION: usize = 4;
+const WINDOW_MEMORY_DIVISOR: usize = 4;
 
 impl CommandLine {
     /// Parses the command line. Error messages mention `--help`.
     pub(super) fn parse(words: impl Iterator<Item = OsString>) -> Result<Self> {
-        let parsed = Self::read(words);
+        let parsed = Self::parse_words(words);
         let parsed = parsed.and_then(Self::check_arguments);
         parsed.map_err(|error| {
             Error::argument(format!("{error}\nseqloom-run --help lists the options"))
@@ -70,7 +70,7 @@ impl CommandLine {
         }
     }
 
-    fn read(words: impl Iterator<Item = OsString>) -> Result<Self> {
+    fn parse_words(words: impl Iterator<Item = OsString>) -> Result<Self> {
         let mut arguments = Self::new();
         let mut paths: Vec<OsString> = Vec::new();
         let mut parser = Parser::from_args(words);
@@ -89,11 +89,11 @@ impl CommandLine {
                     arguments.take_option(&name, &mut parser)?;
                 }
                 Arg::Value(word) => paths.push(word),
-                Arg::Short(letter) => return Err(unknown_option(&format!("-{letter}"))),
+                Arg::Short(letter) => return Err(unknown_option_error(&format!("-{letter}"))),
             }
         }
-        arguments.threads = threads::count(threads)?;
-        arguments.name(paths);
+        arguments.threads = threads::thread_count(threads)?;
+        arguments.assign_paths(paths);
         Ok(arguments)
     }
 
@@ -110,21 +110,21 @@ impl CommandLine {
             "quiet" => self.quiet = true,
             "interleaved" => self.options.interleaved = true,
             "out" => self.out = parser.value().map_err(argument_error)?.into(),
-            "format" => self.format = Some(ScoreFormat::from_str(&text(parser)?)?),
-            "memory" => self.memory = Some(size::parse(&text(parser)?)?),
-            "quality" => reading.quality = QualityEncoding::from_name(&text(parser)?)?,
-            "comments" => reading.comments = Comments::from_name(&text(parser)?)?,
-            "whitespace" => reading.whitespace = Whitespace::from_name(&text(parser)?)?,
-            "ids" => reading.ids = MissingIds::from_name(&text(parser)?)?,
-            _ => return Err(unknown_option(&format!("--{name}"))),
+            "format" => self.format = Some(ScoreFormat::from_str(&option_text(parser)?)?),
+            "memory" => self.memory = Some(size::parse_byte_size(&option_text(parser)?)?),
+            "quality" => reading.quality = QualityEncoding::from_name(&option_text(parser)?)?,
+            "comments" => reading.comments = Comments::from_name(&option_text(parser)?)?,
+            "whitespace" => reading.whitespace = Whitespace::from_name(&option_text(parser)?)?,
+            "ids" => reading.ids = MissingIds::from_name(&option_text(parser)?)?,
+            _ => return Err(unknown_option_error(&format!("--{name}"))),
         }
         Ok(())
     }
 
     /// Splits the positional arguments into the command, the model and the files.
-    fn name(&mut self, paths: Vec<OsString>) {
+    fn assign_paths(&mut self, paths: Vec<OsString>) {
         let mut paths = paths.into_iter().peekable();
-        let command = paths.peek().and_then(|word| command_of(word));
+        let command = paths.peek().and_then(|word| command_from_word(word));
         if let Some(command) = command {
             self.wanted = command;
             paths.next();
@@ -153,14 +153,14 @@ impl CommandLine {
             _ => {}
         }
         if let Some(memory) = self.memory {
-            self.options.window = memory / MEMORY_FRACTION;
+            self.options.window = memory / WINDOW_MEMORY_DIVISOR;
         }
         Ok(self)
     }
 
     /// Opens the exported model.
-    pub(super) fn open(&self) -> Result<Predictor> {
-        let limits = self.limits();
+    pub(super) fn open_model(&self) -> Result<Predictor> {
+        let limits = self.memory_limits();
         Predictor::new(
             Export::open_with_limits(&self.export, limits)?,
             limits,
@@ -169,7 +169,7 @@ impl CommandLine {
     }
 
     /// Returns the memory limits that apply to the model.
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn memory_limits(&self) -> Limits {
         let usual = Limits::default();
         self.memory
             .map_or(usual, |memory_bytes| Limits { memory_bytes })
@@ -181,7 +181,7 @@ impl CommandLine {
     }
 }
 
-fn command_of(word: &OsStr) -> Option<CommandKind> {
+fn command_from_word(word: &OsStr) -> Option<CommandKind> {
     match word.to_str()? {
         "predict" => Some(CommandKind::Predict),
         "inspect" => Some(CommandKind::Inspect),
@@ -191,13 +191,13 @@ fn command_of(word: &OsStr) -> Option<CommandKind> {
     }
 }
 
-fn text(parser: &mut Parser) -> Result<String> {
+fn option_text(parser: &mut Parser) -> Result<String> {
     let value = parser.value().map_err(argument_error)?;
     value.string().map_err(argument_error)
 }
 
 fn parse_integer(name: &str, parser: &mut Parser) -> Result<usize> {
-    let value = text(parser)?;
+    let value = option_text(parser)?;
     let count: Option<usize> = value.parse().ok();
     count
         .filter(|count| (1..=MAX_THREADS).contains(count))
@@ -208,7 +208,7 @@ fn parse_integer(name: &str, parser: &mut Parser) -> Result<usize> {
         })
 }
 
-fn unknown_option(option: &str) -> Error {
+fn unknown_option_error(option: &str) -> Error {
     Error::argument(format!(
         "unknown option {option}; a file of that name is ./{option}"
     ))

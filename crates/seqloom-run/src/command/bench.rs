@@ -2,14 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use seqloom_run::{PredictionObserver, Result, Scores, thousands};
+use seqloom_run::{PredictionObserver, Result, Scores, format_thousands};
 
 use super::arguments::CommandLine;
 
 /// Scores files, reports the time, and discards the scores.
-pub(super) fn measure(arguments: &CommandLine) -> Result<String> {
+pub(super) fn measure_scoring(arguments: &CommandLine) -> Result<String> {
     let begun = Instant::now();
-    let model = arguments.open()?;
+    let model = arguments.open_model()?;
     let opened = begun.elapsed();
     let mut times = GraphTimes::default();
     let begun = Instant::now();
@@ -26,12 +26,12 @@ pub(super) fn measure(arguments: &CommandLine) -> Result<String> {
          a batch     {} (median; {} to {})\n\
          graph       {:.0} % of the time\n",
         format_duration(opened),
-        thousands(summary.records),
+        format_thousands(summary.records),
         model.noun(),
         format_duration(whole),
-        thousands(summary.batches),
+        format_thousands(summary.batches),
         arguments.threads,
-        ratio(summary.records, whole),
+        records_per_second(summary.records, whole),
         model.noun(),
         format_duration(median),
         format_duration(least.copied().unwrap_or_default()),
@@ -60,6 +60,6 @@ fn format_duration(time: Duration) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a speed for display")]
-fn ratio(count: u64, time: Duration) -> f64 {
+fn records_per_second(count: u64, time: Duration) -> f64 {
     count as f64 / time.as_secs_f64().max(f64::MIN_POSITIVE)
 }

@@ -4,31 +4,31 @@ use std::fmt::Write;
 
 use seqloom_run::graph::graph::{Dim, NamedValue};
 use seqloom_run::graph::{BatchLayout, Crop, Export, Manifest, PairMode, TaskName};
-use seqloom_run::{Result, thousands};
+use seqloom_run::{Result, format_thousands};
 use serde_json::Value;
 
 use super::arguments::CommandLine;
 
 /// Returns a description of an exported model, after checking the hash of every file.
-pub(super) fn describe(arguments: &CommandLine) -> Result<String> {
+pub(super) fn describe_model(arguments: &CommandLine) -> Result<String> {
     let export = Export::open(&arguments.export)?;
     // The graph is planned too, so that a graph that this program cannot run is
     // reported as an error.
-    let text = details(&arguments.export.to_string_lossy(), &export);
-    seqloom_run::Predictor::new(export, arguments.limits(), 1)?;
+    let text = describe_export(&arguments.export.to_string_lossy(), &export);
+    seqloom_run::Predictor::new(export, arguments.memory_limits(), 1)?;
     Ok(text)
 }
 
-fn details(path: &str, export: &Export) -> String {
+fn describe_export(path: &str, export: &Export) -> String {
     let manifest = export.manifest();
     let graph = export.graph();
     let lines = [
         ("file", path.to_owned()),
         ("written by", manifest.written_by.clone()),
         ("format", format!("version {}", manifest.version)),
-        ("task", task(manifest)),
+        ("task", describe_task(manifest)),
         ("reads", describe_records(export)),
-        ("batch", batch(manifest)),
+        ("batch", describe_batch(manifest)),
         (
             "inputs",
             graph
@@ -39,8 +39,11 @@ fn details(path: &str, export: &Export) -> String {
                 .join(", "),
         ),
         ("outputs", graph.outputs().collect::<Vec<_>>().join(", ")),
-        ("operations", thousands(graph.operations().len() as u64)),
-        ("weights", weights(export)),
+        (
+            "operations",
+            format_thousands(graph.operations().len() as u64),
+        ),
+        ("weights", describe_weights(export)),
         ("checked", "every hash that export.json lists".to_owned()),
     ];
     let mut text = String::new();
@@ -51,7 +54,7 @@ fn details(path: &str, export: &Export) -> String {
     text
 }
 
-fn task(manifest: &Manifest) -> String {
+fn describe_task(manifest: &Manifest) -> String {
     let name = match manifest.task.name {
         TaskName::Classify => "classify",
         TaskName::Multilabel => "multilabel",
@@ -80,7 +83,7 @@ fn describe_records(export: &Export) -> String {
     }
     let manifest = export.manifest();
     if let Some(length) = manifest.length {
-        let _ = write!(text, ", {} positions", thousands(length as u64));
+        let _ = write!(text, ", {} positions", format_thousands(length as u64));
     }
     if manifest.crop == Some(Crop::Pad) {
         text.push_str(", cut or padded");
@@ -91,14 +94,14 @@ fn describe_records(export: &Export) -> String {
     text
 }
 
-fn batch(manifest: &Manifest) -> String {
+fn describe_batch(manifest: &Manifest) -> String {
     let layout = match manifest.layout {
         BatchLayout::Padded => "padded",
         BatchLayout::Packed => "packed",
     };
     format!(
         "{} records, {layout}",
-        thousands(manifest.batch_size as u64)
+        format_thousands(manifest.batch_size as u64)
     )
 }
 
@@ -116,7 +119,7 @@ fn describe_input(input: &NamedValue) -> String {
     )
 }
 
-fn weights(export: &Export) -> String {
+fn describe_weights(export: &Export) -> String {
     let count = |input: &NamedValue| {
         let sizes = input.declared.shape.iter().map(|size| match size {
             Dim::Fixed(size) => *size as u64,
@@ -128,7 +131,7 @@ fn weights(export: &Export) -> String {
     let arrays = export.graph().weights().len();
     format!(
         "{} numbers in {arrays} arrays, {} bytes",
-        thousands(numbers),
-        thousands(export.weight_bytes() as u64)
+        format_thousands(numbers),
+        format_thousands(export.weight_bytes() as u64)
     )
 }

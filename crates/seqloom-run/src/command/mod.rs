@@ -31,12 +31,12 @@ pub(crate) enum CommandOutcome {
 }
 
 /// Runs a command line and returns the exit code.
-pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
+pub(crate) fn run_command_line(words: impl Iterator<Item = OsString>) -> ExitCode {
     signals::handle_signals();
-    match CommandLine::parse(words).and_then(|arguments| execute(&arguments)) {
+    match CommandLine::parse(words).and_then(|arguments| execute_command(&arguments)) {
         Ok(CommandOutcome::Done) => ExitCode::SUCCESS,
         Ok(CommandOutcome::OutputClosed) => ExitCode::from(CLOSED_OUTPUT_CODE),
-        Err(error) => signals::received().map_or_else(
+        Err(error) => signals::received_signal().map_or_else(
             || {
                 let text = remedies::with_command_options(&error);
                 print_message(&format!("error: {text}"));
@@ -50,21 +50,23 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn execute(arguments: &CommandLine) -> Result<CommandOutcome> {
+fn execute_command(arguments: &CommandLine) -> Result<CommandOutcome> {
     Ok(match arguments.wanted {
-        CommandKind::Help => print(help::HELP_TEXT),
-        CommandKind::Version => print(concat!("seqloom-run ", env!("CARGO_PKG_VERSION"), "\n")),
-        CommandKind::Predict => predict::predict(arguments)?,
-        CommandKind::Inspect => print(&inspect::describe(arguments)?),
-        CommandKind::Bench => print(&bench::measure(arguments)?),
+        CommandKind::Help => print_output(help::HELP_TEXT),
+        CommandKind::Version => {
+            print_output(concat!("seqloom-run ", env!("CARGO_PKG_VERSION"), "\n"))
+        }
+        CommandKind::Predict => predict::predict_files(arguments)?,
+        CommandKind::Inspect => print_output(&inspect::describe_model(arguments)?),
+        CommandKind::Bench => print_output(&bench::measure_scoring(arguments)?),
     })
 }
 
 /// Prints a string to standard output. A closed standard output is not an error.
-fn print(text: &str) -> CommandOutcome {
+fn print_output(text: &str) -> CommandOutcome {
     let mut out = std::io::stdout().lock();
     let written = out
-        .write_all(printable(text).as_bytes())
+        .write_all(escape_control_characters(text).as_bytes())
         .and_then(|()| out.flush());
     written.map_or(CommandOutcome::OutputClosed, |()| CommandOutcome::Done)
 }
@@ -72,11 +74,15 @@ fn print(text: &str) -> CommandOutcome {
 /// Prints a message to standard error.
 pub(crate) fn print_message(text: &str) {
     // If standard error is closed, the message cannot be shown.
-    let _ = writeln!(std::io::stderr().lock(), "{}", printable(text));
+    let _ = writeln!(
+        std::io::stderr().lock(),
+        "{}",
+        escape_control_characters(text)
+    );
 }
 
 /// Escapes control characters, because a terminal would interpret them.
-fn printable(text: &str) -> String {
+fn escape_control_characters(text: &str) -> String {
     let is_shown = |letter: char| letter == '\n' || !letter.is_control();
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,19 +1,19 @@
-//! The `predict` command, which scores every record once, in input order.
+//! The `predict_files` command, which scores every record once, in input order.
 
 use std::cell::Cell;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-use seqloom_run::{Error, Result, ScoreFormat, ScoreWriter, thousands};
+use seqloom_run::{Error, Result, ScoreFormat, ScoreWriter, format_thousands};
 
 use super::arguments::CommandLine;
 use super::{CommandOutcome, print_message};
 
 /// Scores the files. The scores are written while they are computed, or as one file at
 /// the end.
-pub(super) fn predict(arguments: &CommandLine) -> Result<CommandOutcome> {
-    check_out(arguments)?;
-    let model = arguments.open()?;
+pub(super) fn predict_files(arguments: &CommandLine) -> Result<CommandOutcome> {
+    check_output_path(arguments)?;
+    let model = arguments.open_model()?;
     let is_broken = Cell::new(false);
     let mut writer = open_writer(arguments, &is_broken)?;
     let scored = model.predict(&arguments.files, &arguments.options, |columns, scores| {
@@ -33,7 +33,7 @@ pub(super) fn predict(arguments: &CommandLine) -> Result<CommandOutcome> {
         print_message(&format!("warning: {warning}"));
     }
     if !arguments.quiet {
-        let count = thousands(summary.records);
+        let count = format_thousands(summary.records);
         print_message(&format!("scored {count} {}: {place}", model.noun()));
     }
     Ok(CommandOutcome::Done)
@@ -84,14 +84,14 @@ impl Write for Stdout<'_> {
 }
 
 /// Checks that the output file can be written, before any record is scored.
-fn check_out(arguments: &CommandLine) -> Result<()> {
+fn check_output_path(arguments: &CommandLine) -> Result<()> {
     if arguments.writes_to_stdout() {
         return Ok(());
     }
     let out = &arguments.out;
     let target = std::fs::canonicalize(out).unwrap_or_else(|_| out.clone());
     let bad = |message: String| Err(Error::argument(format!("{}: {message}", out.display())));
-    if is_device(&std::path::absolute(out).unwrap_or_default()) || is_device(&target) {
+    if is_device_path(&std::path::absolute(out).unwrap_or_default()) || is_device_path(&target) {
         return bad(
             "cannot be written to; --out needs a file name, or - for standard output".into(),
         );
@@ -107,7 +107,11 @@ fn check_out(arguments: &CommandLine) -> Result<()> {
             folder.display()
         ));
     }
-    if arguments.files.iter().any(|file| is_same(file, &target)) {
+    if arguments
+        .files
+        .iter()
+        .any(|file| is_same_file(file, &target))
+    {
         return bad("is one of the files to read; --out must be another file".into());
     }
     if target.is_file() && !arguments.overwrite {
@@ -118,11 +122,11 @@ fn check_out(arguments: &CommandLine) -> Result<()> {
 
 /// Returns true if a path is in `/dev` or `/proc`, but not in the shared memory
 /// `/dev/shm`.
-fn is_device(path: &Path) -> bool {
+fn is_device_path(path: &Path) -> bool {
     let is_memory = path.starts_with("/dev/shm");
     path.starts_with("/dev") && !is_memory || path.starts_with("/proc")
 }
 
-fn is_same(file: &Path, target: &Path) -> bool {
+fn is_same_file(file: &Path, target: &Path) -> bool {
     std::fs::canonicalize(file).is_ok_and(|file| file == target)
 }

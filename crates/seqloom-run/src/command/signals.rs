@@ -19,7 +19,7 @@ static IS_SECOND_SIGNAL: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default)
 /// Installs the signal handlers. The first signal cancels the work; a second signal
 /// ends the process.
 pub(super) fn handle_signals() {
-    interrupt::set_signal_check(check);
+    interrupt::set_signal_check(check_signals);
     let signals = [
         #[cfg(unix)]
         SIGHUP,
@@ -37,13 +37,13 @@ pub(super) fn handle_signals() {
 }
 
 /// Returns the number of the signal that was received, or `None`.
-pub(super) fn received() -> Option<u8> {
+pub(super) fn received_signal() -> Option<u8> {
     let number = RECEIVED_SIGNAL.load(Ordering::Relaxed);
     u8::try_from(number).ok().filter(|number| *number > 0)
 }
 
-fn check() -> io::Result<()> {
-    match received() {
+fn check_signals() -> io::Result<()> {
+    match received_signal() {
         None => Ok(()),
         Some(_) => Err(io::Error::other("stopped")),
     }

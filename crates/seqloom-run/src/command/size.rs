@@ -15,7 +15,7 @@ const BYTE_UNITS: [(&str, u64); 9] = [
 ];
 
 /// Parses a number of bytes, such as `512M` or `4 GB`.
-pub(super) fn parse(text: &str) -> Result<usize> {
+pub(super) fn parse_byte_size(text: &str) -> Result<usize> {
     let lower = text.trim().to_ascii_lowercase();
     let number = lower.trim_end_matches(|it: char| it.is_ascii_alphabetic());
     let unit = lower.get(number.len()..).unwrap_or_default();
@@ -45,7 +45,7 @@ mod tests {
             ("4 GiB", 1 << 32),
             ("1kb", 1000),
         ] {
-            assert_eq!(parse(text).unwrap(), bytes, "{text}");
+            assert_eq!(parse_byte_size(text).unwrap(), bytes, "{text}");
         }
         for text in [
             "",
@@ -56,7 +56,7 @@ mod tests {
             "3 parsecs",
             "99999999999999999999T",
         ] {
-            assert!(parse(text).is_err(), "{text}");
+            assert!(parse_byte_size(text).is_err(), "{text}");
         }
     }
 }

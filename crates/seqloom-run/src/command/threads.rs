@@ -17,20 +17,20 @@ const THREAD_VARIABLES: [&str; 6] = [
 
 /// Returns the requested number of threads. If none is requested, returns the number in
 /// the environment or the number of available cores.
-pub(super) fn count(wanted: Option<usize>) -> Result<usize> {
+pub(super) fn thread_count(wanted: Option<usize>) -> Result<usize> {
     if let Some(count) = wanted {
         return Ok(count);
     }
     for name in THREAD_VARIABLES {
         let value = std::env::var(name).unwrap_or_default();
         if !value.is_empty() {
-            return read(name, &value);
+            return parse_thread_count(name, &value);
         }
     }
     Ok(available_cores())
 }
 
-fn read(name: &str, value: &str) -> Result<usize> {
+fn parse_thread_count(name: &str, value: &str) -> Result<usize> {
     // OpenMP may specify a number of threads for each level of nesting. The first
     // number is for the outermost level.
     let first = value.split(',').next().unwrap_or_default();

@@ -45,10 +45,10 @@ impl Encoder {
             dtype,
         };
         let (typed, layout) = if dtype.size() == 4 {
-            plan.make()
+            plan.build_kernel()
                 .map(|(it, layout)| (TypedKernel::FourBytes(it), layout))
         } else {
-            plan.make()
+            plan.build_kernel()
                 .map(|(it, layout)| (TypedKernel::EightBytes(it), layout))
         }?;
         Ok(Self {
@@ -75,7 +75,7 @@ fn read_dtype(kernel: &JsonObject<'_>) -> Result<Dtype> {
 /// for qualities.
 fn read_letters(object: &JsonObject<'_>) -> Result<LetterTable> {
     if object.optional_text("alphabet")?.is_none() {
-        let (first, last) = (byte(object, "first")?, byte(object, "last")?);
+        let (first, last) = (read_byte(object, "first")?, read_byte(object, "last")?);
         return Ok(LetterTable::range(first, last, object.text("expected")?));
     }
     let policy = || -> Result<Policy> {
@@ -91,7 +91,7 @@ fn read_letters(object: &JsonObject<'_>) -> Result<LetterTable> {
     letters.map_err(|error| object.fault(error))
 }
 
-fn byte(object: &JsonObject<'_>, key: &str) -> Result<u8> {
+fn read_byte(object: &JsonObject<'_>, key: &str) -> Result<u8> {
     let number = object.size(key)?;
     u8::try_from(number).map_err(|_| object.fault(format!("{key:?} must be 0 to 255")))
 }
@@ -107,7 +107,7 @@ struct KernelBuilder<'a> {
 }
 
 impl KernelBuilder<'_> {
-    fn make<T: ElementBits>(&self) -> Result<KernelAndLayout<T>> {
+    fn build_kernel<T: ElementBits>(&self) -> Result<KernelAndLayout<T>> {
         match self.kernel.text("kind")? {
             "one_hot" => self.one_hot(),
             "lookup" | "quality" => self.lookup(),
@@ -122,9 +122,9 @@ impl KernelBuilder<'_> {
 
     fn one_hot<T: ElementBits>(&self) -> Result<KernelAndLayout<T>> {
         let is_first = self.kernel.flag("channels_first")?;
-        let rows = self.words("rows")?;
+        let rows = self.read_numbers("rows")?;
         let width = self.letters.residues().len();
-        let kernel = self.at_kernel(OneHot::new(self.letters, rows, is_first))?;
+        let kernel = self.add_location(OneHot::new(self.letters, rows, is_first))?;
         let layout = if is_first {
             RecordLayout::ChannelsFirst(width)
         } else {
@@ -134,26 +134,27 @@ impl KernelBuilder<'_> {
     }
 
     fn lookup<T: ElementBits>(&self) -> Result<KernelAndLayout<T>> {
-        let values: Vec<T> = self.words("values")?;
-        let kernel = self.at_kernel(Lookup::new(&values, frame(&self.specials()?)))?;
+        let values: Vec<T> = self.read_numbers("values")?;
+        let kernel =
+            self.add_location(Lookup::new(&values, token_frame(&self.special_tokens()?)))?;
         Ok((T::boxed(AnyKernel::Lookup(kernel)), RecordLayout::Flat))
     }
 
     fn kmers<T: ElementBits>(&self) -> Result<KernelAndLayout<T>> {
-        let specials = self.specials()?;
-        let words = self.words_of_letters()?;
+        let specials = self.special_tokens()?;
+        let words = self.kmer_numbering()?;
         let kernel = Kmers {
-            first: self.first(&words)?,
+            first: self.first_kmer_token(&words)?,
             words,
             unknown: specials.get(1).copied().unwrap_or_default(),
-            frame: frame(&specials),
+            frame: token_frame(&specials),
         };
         Ok((T::boxed(AnyKernel::Kmers(kernel)), RecordLayout::Flat))
     }
 
     fn kmer_counts<T: ElementBits>(&self) -> Result<KernelAndLayout<T>> {
         let kernel = KmerCounts {
-            words: self.words_of_letters()?,
+            words: self.kmer_numbering()?,
             is_float: self.dtype.is_float(),
         };
         Ok((
@@ -164,7 +165,7 @@ impl KernelBuilder<'_> {
 
     /// Returns the token of the first k-mer. All k-mers must have tokens that fit in
     /// the element type.
-    fn first(&self, words: &KmerNumbering) -> Result<u64> {
+    fn first_kmer_token(&self, words: &KmerNumbering) -> Result<u64> {
         let largest = match self.dtype {
             Dtype::Int32 => i64::from(i32::MAX),
             Dtype::Int64 => i64::MAX,
@@ -186,16 +187,16 @@ impl KernelBuilder<'_> {
         }
     }
 
-    fn words_of_letters(&self) -> Result<KmerNumbering> {
+    fn kmer_numbering(&self) -> Result<KmerNumbering> {
         let (k, stride) = (self.kernel.size("k")?, self.kernel.size("stride")?);
         let is_canonical = self.kernel.flag("canonical")?;
-        self.at_kernel(KmerNumbering::new(self.letters, k, stride, is_canonical))
+        self.add_location(KmerNumbering::new(self.letters, k, stride, is_canonical))
     }
 
     /// Returns the padding token and the unknown token, followed by the start token and
     /// the end token if there are any.
-    fn specials<T: ElementBits>(&self) -> Result<Vec<T>> {
-        let specials = self.words("specials")?;
+    fn special_tokens<T: ElementBits>(&self) -> Result<Vec<T>> {
+        let specials = self.read_numbers("specials")?;
         if [2, 4].contains(&specials.len()) {
             return Ok(specials);
         }
@@ -205,7 +206,7 @@ impl KernelBuilder<'_> {
     }
 
     /// Returns numbers in the bit representation of the element type.
-    fn words<T: ElementBits>(&self, key: &str) -> Result<Vec<T>> {
+    fn read_numbers<T: ElementBits>(&self, key: &str) -> Result<Vec<T>> {
         let numbers = self.kernel.numbers(key)?;
         let words = numbers.into_iter().map(|number| {
             let found = number_bits(number, self.dtype);
@@ -219,12 +220,12 @@ impl KernelBuilder<'_> {
         words.collect()
     }
 
-    fn at_kernel<T>(&self, result: Result<T>) -> Result<T> {
+    fn add_location<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|error| self.kernel.fault(error))
     }
 }
 
-fn frame<T: ElementBits>(specials: &[T]) -> TokenFrame<T> {
+fn token_frame<T: ElementBits>(specials: &[T]) -> TokenFrame<T> {
     TokenFrame {
         pad: specials.first().copied().unwrap_or_default(),
         head: specials.get(2).copied(),

@@ -7,7 +7,7 @@ use seqloom_core::{Error, Ragged, Result};
 use seqloom_encode::{ElementBits, LetterTable, RowKernel, RowLayout, encode};
 use seqloom_graph::{Dtype, Values};
 
-use crate::array::resize;
+use crate::array::resize_vector;
 
 /// An encoding kernel with 4-byte or 8-byte output elements.
 pub(super) enum TypedKernel {
@@ -82,7 +82,7 @@ impl OutputLayout<'_> {
         sequences: &Ragged<'_>,
         out: &mut Vec<N>,
     ) -> Result<()> {
-        resize(out, self.size)?;
+        resize_vector(out, self.size)?;
         let bits: &mut [T] = cast_slice_mut(out.as_mut_slice());
         encode(kernel, sequences, bits, self.rows).map(drop)
     }

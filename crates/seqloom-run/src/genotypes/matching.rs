@@ -7,7 +7,7 @@ use std::path::Path;
 use seqloom_core::{Error, number::as_u64};
 
 use super::fault;
-use crate::text::thousands;
+use crate::text::format_thousands;
 
 /// The ids and alleles of variants.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) struct VariantMatch {
     pub(super) is_flipped: Vec<bool>,
 }
 
-const MAX_SHOWN: usize = 3;
+const MAX_SHOWN_VARIANTS: usize = 3;
 
 impl VariantMatch {
     /// Finds each variant of the model in the file, by its id and alleles.
@@ -38,7 +38,7 @@ impl VariantMatch {
             });
         }
         let candidates = list_candidates(wanted, found);
-        check_present(wanted, &candidates, path)?;
+        check_no_variant_is_missing(wanted, &candidates, path)?;
         let mut made = Self {
             positions: Vec::new(),
             is_flipped: Vec::new(),
@@ -50,7 +50,8 @@ impl VariantMatch {
                 .map_err(|message| fault(path, message))?;
             let here = [text(&found.counted, position), text(&found.other, position)];
             made.positions.push(position);
-            made.is_flipped.push(!counts_same(here, [counted, other]));
+            made.is_flipped
+                .push(!counts_same_allele(here, [counted, other]));
         }
         Ok(made)
     }
@@ -69,7 +70,7 @@ fn list_candidates<'a>(wanted: &'a Variants, found: &Variants) -> HashMap<&'a st
 }
 
 /// Returns an error if the file lacks variants of the model.
-fn check_present(
+fn check_no_variant_is_missing(
     wanted: &Variants,
     candidates: &HashMap<&str, Vec<usize>>,
     path: &Path,
@@ -84,13 +85,17 @@ fn check_present(
     if lost.is_empty() {
         return Ok(());
     }
-    let some = lost.get(..MAX_SHOWN).unwrap_or(&lost).join(", ");
-    let more = if lost.len() > MAX_SHOWN { ", ..." } else { "" };
+    let some = lost.get(..MAX_SHOWN_VARIANTS).unwrap_or(&lost).join(", ");
+    let more = if lost.len() > MAX_SHOWN_VARIANTS {
+        ", ..."
+    } else {
+        ""
+    };
     let message = format!(
         "expected the {} variants that the model reads, {} of them are not in it \
          ({some}{more}); variants are matched by their ids in the .bim",
-        thousands(as_u64(wanted.ids.len())),
-        thousands(as_u64(lost.len()))
+        format_thousands(as_u64(wanted.ids.len())),
+        format_thousands(as_u64(lost.len()))
     );
     Err(fault(path, message))
 }
@@ -101,7 +106,7 @@ const MISSING_ALLELES: [&str; 2] = ["0", "."];
 
 /// Returns true if the file and the model count the same allele. One allele may be
 /// missing in the file or the model.
-fn counts_same(here: [&str; 2], wanted: [&str; 2]) -> bool {
+fn counts_same_allele(here: [&str; 2], wanted: [&str; 2]) -> bool {
     let [counted, other] = wanted;
     if here == [other, counted] {
         return here == wanted;
@@ -184,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_with_a_missing_allele_is_found_by_the_other() {
+    fn a_variant_with_a_missing_allele_is_found_by_its_other_allele() {
         let wanted = variants(&[("rs1", "A", "G")]);
         for (counted, other, is_flipped) in [
             ("0", "G", false),

@@ -15,7 +15,7 @@ pub(super) fn count_positions(records: &Records, filler: &BatchFiller) -> Result
     let count = |row: &[u8]| encoder.positions(letters.strip_stop(row).len());
     let positions: Vec<usize> = records.letters.iter().map(count).collect();
     if let Some(row) = positions.iter().position(|positions| *positions == 0) {
-        return Err(too_short(records, encoder, row));
+        return Err(short_record_error(records, encoder, row));
     }
     if let Some(row) = letters.first_rejected_row(&records.letters.rows()?) {
         return Err(residue_error(records, encoder, row)?);
@@ -34,7 +34,7 @@ pub(super) fn count_positions(records: &Records, filler: &BatchFiller) -> Result
     Ok(positions)
 }
 
-fn too_short(records: &Records, encoder: &Encoder, row: usize) -> Error {
+fn short_record_error(records: &Records, encoder: &Encoder, row: usize) -> Error {
     let letters = encoder.letters().strip_stop(records.letters.get(row)).len();
     let message = match letters {
         0 => "the sequence has no residues".to_owned(),
@@ -49,7 +49,7 @@ fn too_short(records: &Records, encoder: &Encoder, row: usize) -> Error {
 /// Returns an error with the position in the file of an invalid character.
 fn residue_error(records: &Records, encoder: &Encoder, row: usize) -> Result<Error> {
     let row_alone = [as_i64(row)];
-    let sequence = records.letters.selected(&row_alone)?;
+    let sequence = records.letters.select_rows(&row_alone)?;
     let Some(Error::Letter {
         position,
         letter,
@@ -60,7 +60,7 @@ fn residue_error(records: &Records, encoder: &Encoder, row: usize) -> Result<Err
         return Ok(Error::argument("no invalid residue found"));
     };
     let (path, record) = records.locate(row);
-    let place = match find(records, row, position) {
+    let place = match find_residue_in_file(records, row, position) {
         Some((line, byte)) => format!("line {line}, byte {byte} of the text"),
         None => format!("residue {position}"),
     };
@@ -71,7 +71,7 @@ fn residue_error(records: &Records, encoder: &Encoder, row: usize) -> Result<Err
 }
 
 /// Reads a regular file again to find the position of a residue.
-fn find(records: &Records, row: usize, position: usize) -> Option<(u64, u64)> {
+fn find_residue_in_file(records: &Records, row: usize, position: usize) -> Option<(u64, u64)> {
     let (path, record) = records.locate(row);
     let found = path
         .is_file()

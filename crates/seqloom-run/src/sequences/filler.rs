@@ -8,7 +8,7 @@ use seqloom_graph::{BatchLayout, Dtype, Limits, Manifest};
 
 use super::order::{BatchRule, Order};
 use super::records::Records;
-use crate::array::{InputArray, product, set};
+use crate::array::{InputArray, checked_product, set_integers};
 use crate::encoder::{Encoder, OutputLayout};
 use crate::{column::ByteRows, feed::FeedBatch};
 
@@ -119,7 +119,7 @@ impl BatchFiller {
         } = batch;
         let letters = match &cut {
             Some(column) => column.rows()?,
-            None => records.letters.selected(rows)?,
+            None => records.letters.select_rows(rows)?,
         };
         let filler = FilledBatch {
             filler: self,
@@ -146,7 +146,7 @@ impl BatchFiller {
             return Ok(None);
         };
         let mut column = ByteRows::default();
-        let rows = records.letters.selected(&batch.rows)?;
+        let rows = records.letters.select_rows(&batch.rows)?;
         for row in rows.iter() {
             let row = self.encoder.letters().strip_stop(row);
             let most = self.encoder.max_residues(length, row.len());
@@ -184,7 +184,7 @@ impl FilledBatch<'_> {
                     array.shape = vec![count, width];
                     self.require_memory(array)?;
                     let row = |positions: &usize| mask(*positions, width);
-                    set(&mut array.values, self.positions.iter().flat_map(row));
+                    set_integers(&mut array.values, self.positions.iter().flat_map(row));
                 }
                 LENGTHS_INPUT => self.count(array),
                 _ => {
@@ -211,7 +211,7 @@ impl FilledBatch<'_> {
             match array.name.as_str() {
                 SEGMENTS_INPUT => {
                     array.shape = vec![segments.len()];
-                    set(&mut array.values, segments.iter().copied());
+                    set_integers(&mut array.values, segments.iter().copied());
                 }
                 LENGTHS_INPUT => self.count(array),
                 _ => {
@@ -227,7 +227,10 @@ impl FilledBatch<'_> {
     /// Returns the number of elements of an array, or an error if the array would
     /// exceed the memory limit.
     fn require_memory(&self, array: &InputArray) -> Result<usize> {
-        let (size, dtype) = (product(&array.shape)?, array.values.elements().dtype());
+        let (size, dtype) = (
+            checked_product(&array.shape)?,
+            array.values.elements().dtype(),
+        );
         let limit = self.filler.limits.memory_bytes;
         if size
             .checked_mul(dtype.size())
@@ -252,7 +255,7 @@ impl FilledBatch<'_> {
         array.shape = vec![self.positions.len()];
         let lengths = self.positions.iter();
         let lengths = lengths.map(|positions| i64::try_from(*positions).unwrap_or(i64::MAX));
-        set(&mut array.values, lengths);
+        set_integers(&mut array.values, lengths);
     }
 }
 

@@ -9,7 +9,7 @@ use seqloom_sequences::{ReaderOptions, pairs};
 
 use super::files::FileRecords;
 use super::records::Records;
-use crate::text::{quote, thousands};
+use crate::text::{format_thousands, quote};
 
 /// A reader of pairs of mates, from one or more files or pairs of files.
 pub(crate) struct Mates {
@@ -77,7 +77,7 @@ impl Mates {
         let message = format!(
             "ends after {} records, but {} continues with record {record} ({}); each pair needs \
              a read in both files",
-            thousands(as_u64(record)),
+            format_thousands(as_u64(record)),
             shown(longer).display(),
             String::from_utf8_lossy(rest.names.get(row))
         );
@@ -126,7 +126,7 @@ fn split_mates(
             "record {record} ({}): expected its mate, found the end of the file: {} records \
              cannot be pairs",
             String::from_utf8_lossy(both.names.get(found - 1)),
-            thousands(as_u64(record + 1))
+            format_thousands(as_u64(record + 1))
         );
         return Err(fault(&path, FaultKind::Count, message));
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use seqloom_core::{Ragged, number::as_u64};
 use seqloom_sequences::{Batch, pairs};
 
-use crate::{column::ByteRows, text::readable};
+use crate::{column::ByteRows, text::escape_invalid_utf8};
 
 /// The ids of records, and the residues or qualities that are encoded.
 #[derive(Debug, Default)]
@@ -46,7 +46,8 @@ impl Records {
         self.begin(path, (record, 1));
         if let Ok(headers) = Ragged::new(&batch.headers, &batch.header_offsets) {
             for header in headers.iter() {
-                self.names.push(&readable(pairs::header_id(header)));
+                self.names
+                    .push(&escape_invalid_utf8(pairs::header_id(header)));
             }
         }
         let letters = if batch.has_qualities {
