@@ -4,17 +4,17 @@ use seqloom_graph::{Crop, Export, TaskName};
 use seqloom_run::{Encoder, Predictor};
 use serde_json::{Value, json};
 
-use crate::occlusion::Cover;
+use crate::occlusion::MaskResidues;
 
 /// The properties of an exported model.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct ModelFacts {
     operations: usize,
     weight_bytes: usize,
     settings: Value,
 }
 
-impl Facts {
+impl ModelFacts {
     pub(crate) fn of(export: &Export) -> Self {
         let settings = export.encoder().and_then(|file| file.get("settings"));
         Self {
@@ -34,7 +34,7 @@ impl Facts {
             "crops": manifest.crop == Some(Crop::Pad),
             "is_paired": manifest.pair.is_some(),
             "letters": letters.map(|it| String::from_utf8_lossy(it.residues()).into_owned()),
-            "can_look": Cover::of(predictor).is_ok(),
+            "can_look": MaskResidues::of(predictor).is_ok(),
             "written_by": manifest.written_by,
             "version": manifest.version,
             "operations": self.operations,

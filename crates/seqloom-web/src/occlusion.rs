@@ -13,16 +13,16 @@ use crate::{record::FileRecord, session::StoredScores, table};
 
 /// The residues that replace a masked residue, one after the other.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Cover(Vec<u8>);
+pub(crate) struct MaskResidues(Vec<u8>);
 
 /// The maximal number of residues in all masked copies of a record. In a long record,
 /// several adjacent residues are masked together.
-const MAX_RESIDUES: usize = 4 << 20;
+const MAX_MASKED_COPY_RESIDUES: usize = 4 << 20;
 
 /// The maximal number of intervals of a record that are masked.
 const MAX_MASKED_INTERVALS: usize = 2000;
 
-impl Cover {
+impl MaskResidues {
     /// Returns the residues that replace masked residues for this model.
     pub(crate) fn of(predictor: &Predictor) -> Result<Self> {
         let encoder = predictor.encoder();
@@ -49,17 +49,17 @@ impl Cover {
 #[derive(Debug)]
 pub(crate) struct Occlusion {
     record: FileRecord,
-    cover: Cover,
+    cover: MaskResidues,
     /// Number of positions that are masked together.
     step: usize,
 }
 
 impl Occlusion {
     pub(crate) fn new(predictor: &Predictor, record: FileRecord) -> Result<Self> {
-        let cover = Cover::of(predictor)?;
+        let cover = MaskResidues::of(predictor)?;
         let length = record.letters.len();
-        let parts =
-            (MAX_RESIDUES / length.max(1) / cover.0.len().max(1)).clamp(1, MAX_MASKED_INTERVALS);
+        let parts = (MAX_MASKED_COPY_RESIDUES / length.max(1) / cover.0.len().max(1))
+            .clamp(1, MAX_MASKED_INTERVALS);
         Ok(Self {
             record,
             cover,
@@ -69,16 +69,16 @@ impl Occlusion {
 
     /// Returns FASTA text: the unchanged record, then one copy for each masked interval
     /// and residue.
-    fn text(&self) -> Vec<u8> {
+    fn fasta_text(&self) -> Vec<u8> {
         let letters = &self.record.letters;
         let mut text = Vec::new();
-        put_fasta(&mut text, letters);
+        append_fasta(&mut text, letters);
         for start in (0..letters.len()).step_by(self.step) {
             for &cover in &self.cover.0 {
                 let mut covered = letters.clone();
                 let part = covered.iter_mut().skip(start).take(self.step);
                 part.for_each(|letter| *letter = cover);
-                put_fasta(&mut text, &covered);
+                append_fasta(&mut text, &covered);
             }
         }
         text
@@ -90,7 +90,7 @@ impl Occlusion {
         let (whole, covered) = values.split_at(columns.min(values.len()));
         let parts = covered.chunks_exact(columns * self.cover.0.len().max(1));
         let of_part = |part: &[f32]| -> Vec<f32> {
-            let mean = |column| mean(part.iter().skip(column).step_by(columns));
+            let mean = |column| mean_score(part.iter().skip(column).step_by(columns));
             let each = whole.iter().enumerate();
             each.map(|(column, score)| score - mean(column)).collect()
         };
@@ -99,11 +99,11 @@ impl Occlusion {
 }
 
 /// Scores a record and its masked copies, and returns the importances.
-pub(crate) fn answer(
+pub(crate) fn score_masked_copies(
     occlusion: &Occlusion,
     score: impl FnOnce(Vec<u8>) -> Result<StoredScores>,
 ) -> Result<Vec<u8>> {
-    let stored = score(occlusion.text())?;
+    let stored = score(occlusion.fasta_text())?;
     let columns = stored.columns.len();
     let record = &occlusion.record;
     let facts = json!({
@@ -116,18 +116,18 @@ pub(crate) fn answer(
     });
     let mut bytes = facts.to_string().into_bytes();
     bytes.push(b'\n');
-    table::put_floats(&mut bytes, &occlusion.importances(&stored.values, columns));
+    table::append_floats(&mut bytes, &occlusion.importances(&stored.values, columns));
     Ok(bytes)
 }
 
 /// Appends a record to FASTA text.
-fn put_fasta(text: &mut Vec<u8>, letters: &[u8]) {
+fn append_fasta(text: &mut Vec<u8>, letters: &[u8]) {
     text.extend_from_slice(b">x\n");
     text.extend_from_slice(letters);
     text.push(b'\n');
 }
 
-fn mean<'a>(scores: impl Iterator<Item = &'a f32>) -> f32 {
+fn mean_score<'a>(scores: impl Iterator<Item = &'a f32>) -> f32 {
     let (sum, count) = scores.fold((0.0, 0.0), |(sum, count), score| (sum + score, count + 1.0));
     if count > 0.0 { sum / count } else { 0.0 }
 }
@@ -142,7 +142,7 @@ mod tests {
                 id: "a".to_owned(),
                 letters: b"ACG".to_vec(),
             },
-            cover: Cover(cover.to_vec()),
+            cover: MaskResidues(cover.to_vec()),
             step,
         }
     }
@@ -150,10 +150,10 @@ mod tests {
     #[test]
     fn each_interval_is_masked_by_each_residue() {
         assert_eq!(
-            occlusion(b"N", 1).text(),
+            occlusion(b"N", 1).fasta_text(),
             b">x\nACG\n>x\nNCG\n>x\nANG\n>x\nACN\n"
         );
-        let two = occlusion(b"AC", 2).text();
+        let two = occlusion(b"AC", 2).fasta_text();
         assert_eq!(two, b">x\nACG\n>x\nAAG\n>x\nCCG\n>x\nACA\n>x\nACC\n");
     }
 
@@ -168,13 +168,13 @@ mod tests {
     #[test]
     fn the_mask_is_the_widest_accepted_code_or_else_all_residues() {
         let policy = seqloom_encode::Policy::default();
-        let dna = LetterTable::new("dna", policy).map(|it| Cover::of_letters(&it));
-        assert_eq!(dna, Ok(Cover(b"N".to_vec())));
+        let dna = LetterTable::new("dna", policy).map(|it| MaskResidues::of_letters(&it));
+        assert_eq!(dna, Ok(MaskResidues(b"N".to_vec())));
         let strict = seqloom_encode::Policy {
             codes: false,
             ..policy
         };
-        let strict = LetterTable::new("dna", strict).map(|it| Cover::of_letters(&it));
-        assert_eq!(strict, Ok(Cover(b"ACGT".to_vec())));
+        let strict = LetterTable::new("dna", strict).map(|it| MaskResidues::of_letters(&it));
+        assert_eq!(strict, Ok(MaskResidues(b"ACGT".to_vec())));
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn find_record(
     while reader.refill_batch(&mut batch, READ_LIMITS.0, READ_LIMITS.1)? {
         let behind = before + as_u64(batch.len());
         if number < behind {
-            return row(&batch, usize::try_from(number - before).unwrap_or_default());
+            return to_file_record(&batch, usize::try_from(number - before).unwrap_or_default());
         }
         before = behind;
     }
@@ -38,7 +38,7 @@ pub(crate) fn find_record(
     )))
 }
 
-fn row(batch: &Batch, row: usize) -> Result<FileRecord> {
+fn to_file_record(batch: &Batch, row: usize) -> Result<FileRecord> {
     let headers = Ragged::new(&batch.headers, &batch.header_offsets)?;
     let letters = Ragged::new(&batch.data, &batch.offsets)?;
     let found = headers.iter().zip(letters.iter()).nth(row);

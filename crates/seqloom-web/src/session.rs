@@ -11,12 +11,12 @@ use serde_json::json;
 
 use crate::host::{Host, HostStream};
 use crate::occlusion::{self, Occlusion};
-use crate::{facts::Facts, record, table};
+use crate::{facts::ModelFacts, record, table};
 
 /// An open model.
 pub struct Session {
     predictor: Predictor,
-    facts: Facts,
+    facts: ModelFacts,
 }
 
 /// Memory limit in bytes for weights and values: half of the memory of the module.
@@ -37,7 +37,7 @@ impl Session {
             memory_bytes: MEMORY_LIMIT,
         };
         let export = Export::from_zip(zip)?;
-        let facts = Facts::of(&export);
+        let facts = ModelFacts::of(&export);
         let predictor = Predictor::new(export, limits, 1)?;
         Ok(Self { predictor, facts })
     }
@@ -73,7 +73,7 @@ impl Session {
         host.rewind();
         let record = record::find_record(name, HostStream(host.clone()), number)?;
         let occlusion = Occlusion::new(&self.predictor, record)?;
-        occlusion::answer(&occlusion, |text| {
+        occlusion::score_masked_copies(&occlusion, |text| {
             let mut stored = StoredScores::default();
             let stream = Box::new(std::io::Cursor::new(text));
             self.score(name, stream, &mut stored)?;
@@ -105,7 +105,7 @@ struct HostReporter<'a, H> {
 
 impl<H: Host> PredictionObserver for HostReporter<'_, H> {
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()> {
-        let table = table::of(columns, scores, !self.has_begun)?;
+        let table = table::encode_table(columns, scores, !self.has_begun)?;
         self.has_begun = true;
         self.host.rows(&table);
         Ok(())
