@@ -156,11 +156,11 @@ fn wrong_field_count_message(sheet: TableKind, fields: usize, found: usize) -> S
     let names = sheet.names().join(", ");
     match (sheet, fields) {
         _ if found == 0 => "expected a line of the table, found a blank line".into(),
-        (TableKind::Fam, COLUMNS) => {
+        (TableKind::Fam, COLUMN_COUNT) => {
             format!("expected 6 columns ({names}; or more in every line), found {found}")
         }
         (TableKind::Fam, _) => format!("expected {fields} columns, as in line 1, found {found}"),
-        (TableKind::Bim, COLUMNS) => {
+        (TableKind::Bim, COLUMN_COUNT) => {
             format!(
                 "expected 6 columns ({names}; or 5, without cm_position, in every line), found {found}"
             )
