@@ -30,7 +30,7 @@ def test_automatic_model_selection_prints_its_candidates(call, command):
     done = call(*command)
     assert done.code == 0
     shown = " ".join(done.out.split())
-    assert "candidate parameters best epoch validation loss kept" in shown
+    assert "candidate parameters best epoch validation loss selected" in shown
     assert "logistic regression, composition" in shown
 
 

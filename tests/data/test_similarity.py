@@ -37,9 +37,10 @@ def test_similar_sequences_share_half_of_their_kmers(share):
     known = random_sequences(200, 150)
     sequences = [mutate(it, share, seed) for seed, it in enumerate(known[:100])]
     mask, k = find_similar(sequences, known)
-    index = {kmer for it in known for kmer in kmers_of(it, k)}
+    sets = [set(kmers_of(it, k)) for it in known]
     expected = [
-        np.mean([kmer in index for kmer in kmers_of(it, k)]) >= 0.5 for it in sequences
+        any(len(it & other) >= 0.5 * min(len(it), len(other)) for other in sets)
+        for it in (set(kmers_of(it, k)) for it in sequences)
     ]
     assert mask.tolist() == expected
 
@@ -105,6 +106,26 @@ def test_groups_are_joined_by_a_sequence_that_is_similar_to_both():
     first, second = random_sequences(2, 100)
     groups = group_similar([first, second, first[:60] + second[:60]])
     assert len(set(groups)) == 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_part_of_a_sequence_is_in_its_group(seed):
+    first, one, other = random_sequences(3, 80, seed=seed)
+    joined = [first, first[:39] + one[39:], other[:41] + first[41:], first[10:70]]
+    groups = group_similar(joined)
+    assert groups[0] == groups[3]
+
+
+def test_a_long_sequence_is_similar_to_a_training_sequence_that_it_contains():
+    known = random_sequences(20, 40)
+    sequence = b"".join(random_sequences(3, 60, seed=1)) + known[4]
+    assert find_similar([sequence], known)[0].all()
+
+
+def test_kmers_of_several_sequences_do_not_add_up():
+    known = random_sequences(20, 100)
+    sequence = b"".join(it[:25] for it in known[:4])
+    assert not find_similar([sequence], known)[0].any()
 
 
 def test_equal_sequences_shorter_than_a_kmer_are_in_one_group():

@@ -96,8 +96,8 @@ def test_the_selected_model_has_the_lowest_validation_loss(run):
 
 def test_networks_and_linear_models_are_candidates(run):
     assert [it.name for it in run.candidates] == [
-        "SequenceCNN, 24 positions",
-        "SequenceCNN, any number of positions",
+        "SequenceCNN, length 24",
+        "SequenceCNN, any length",
         "logistic regression, composition",
         "logistic regression, 4-mer counts",
         "logistic regression, one-hot",
@@ -246,3 +246,21 @@ def test_selection_of_unencoded_arrays_is_an_error():
     arrays = (np.zeros((4, 2), np.float32), np.arange(4) % 2)
     with pytest.raises(ArgumentError, match="train must be a dataset"):
         sl.train.fit("auto", arrays, arrays)
+
+
+def test_members_with_equal_settings_are_numbered(tmp_path):
+    data = compositions(lengths=(20, 24, 31))
+    run = sl.train.fit("auto", data[:120], data[120:], epochs=1)
+    assert [it.name for it in run.candidates[:2]] == [
+        "SequenceCNN, any length (1)",
+        "SequenceCNN, any length (2)",
+    ]
+
+
+def test_a_selected_baseline_is_not_compared_with_itself(tmp_path):
+    data, out = traits(tmp_path), tmp_path / "run"
+    run = sl.train.fit("auto", data[:150], data[150:], epochs=1, out=out)
+    assert "Run of lasso, genotypes, " in repr(run)
+    note = "The selected model is the best baseline (lasso, genotypes)"
+    assert note in (out / "report.html").read_text()
+    assert note in (out / "README.md").read_text()

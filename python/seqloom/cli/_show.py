@@ -27,7 +27,7 @@ METRIC_TITLES = {"mcc": "MCC", "auroc": "AUROC", "auprc": "AUPRC", "rmse": "RMSE
 
 def show_run(console: Console, run: "Run") -> None:
     """Print the metrics of the best epoch, and the paths of the model and report."""
-    from seqloom.models._ensemble import describe_network
+    from seqloom.train._selection import name_model
 
     parts = {"validation": run.valid, "test": run.test}
     judged = {name: part.metrics for name, part in parts.items() if part is not None}
@@ -42,7 +42,7 @@ def show_run(console: Console, run: "Run") -> None:
     kept = f"kept   epoch {run.best_epoch} of {len(run.history)}, {chosen}"
     if run.candidates:
         size = f"{run.model.number_of_parameters:,} parameters"
-        kept = f"kept   {describe_network(run.model)}, {size}, {chosen}"
+        kept = f"kept   {name_model(run.model, run.candidates)}; {size}"
     console.print(kept)
     if run.folder is not None:
         console.print(f"model  {run.folder}")
@@ -53,20 +53,26 @@ def _show_candidates(console: Console, run: "Run") -> None:
     """Print the models that ``--network auto`` compared, the best first."""
     if not run.candidates:
         return
-    titles = ("parameters", "best epoch", "validation loss", "kept")
+    titles = ("parameters", "best epoch", "validation loss", "selected")
     table = start_table("candidate", *titles)
     for it in sorted(run.candidates, key=lambda it: it.valid_loss):
         epoch = "-" if it.best_epoch is None else f"{it.best_epoch}"
         mark = "yes" if it.is_selected else ""
         table.add_row(it.name, f"{it.parameters:,}", epoch, f"{it.valid_loss:.4f}", mark)
     console.print(table)
+    if run.test is None:
+        console.print(
+            "The validation metrics are slightly too good, because the validation set "
+            "selected the model; --test evaluates the model on other records."
+        )
 
 
 def _show_baselines(console: Console, run: "Run", parts: dict[str, "Part"]) -> None:
     """Print the main metrics of the network and the baselines, and compare them."""
     from seqloom.train._baselines import Ranking, format_cells
+    from seqloom.train._selection import name_model
 
-    ranking = Ranking.of(run.model, run.baselines, parts)
+    ranking = Ranking.of(name_model(run.model, run.candidates), run.baselines, parts)
     if ranking is None:
         return
     names = ranking.keep_measured(list(_BASELINE_METRICS))

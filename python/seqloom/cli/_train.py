@@ -122,8 +122,8 @@ class RateOptions:
 @takes_options(
     shown="files out resume overwrite labels label_column id_column label_from_header "
     "label_from_file task alphabet intervals length covariates valid test valid_share "
-    "folds group_column epochs batch_size lr seed finetune model backend num_threads "
-    "quiet json set config"
+    "folds group_column epochs batch_size lr seed network finetune model backend "
+    "num_threads quiet json set config"
 )
 def train(
     files: list[Path],

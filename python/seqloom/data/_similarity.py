@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,8 @@ _MIN_K_OF_BASES, _MIN_K_OF_AMINO_ACIDS, _MAX_K = 12, 6, 31
 # Maximum number of compared k-mers: those with the smallest hashes (FracMinHash, Irber et
 # al. 2022).
 _MAX_COMPARED_KMERS = 1 << 22
+# Of more sequences with the same k-mer, only the first are compared.
+_MAX_SEQUENCES_PER_KMER = 1000
 _BLOCK_POSITIONS = 1 << 16
 # Sequences with this fraction of bases are DNA or RNA.
 _MIN_BASE_FRACTION = 0.95
@@ -111,12 +114,40 @@ def _code_tables(
 def find_similar(
     sequences: Sequence[bytes], known: Sequence[bytes]
 ) -> tuple[NDArray[np.bool_], int]:
-    """Return a mask of sequences that share half of their k-mers with others, and k."""
+    """Return a mask of sequences that are similar to a known sequence, and k."""
     hashing = KmerHashing.choose(known)
-    (hashes, rows), size = hashing.hash(sequences), len(sequences)
-    shared = np.bincount(rows, np.isin(hashes, hashing.hash(known)[0]), minlength=size)
-    needed = np.maximum(_MIN_SHARED * np.bincount(rows, minlength=size), 1)
-    return shared >= needed, hashing.k
+    index = _KmerIndex(hashing, known)
+    hashes, rows = hashing.hash(sequences)
+    starts = np.searchsorted(rows, np.arange(len(sequences) + 1))
+    parts = (np.unique(hashes[start:stop]) for start, stop in pairwise(starts))
+    return np.array([index.contains(part) for part in parts], np.bool_), hashing.k
+
+
+class _KmerIndex:
+    """The k-mers of known sequences, sorted by their hashes."""
+
+    def __init__(self, hashing: KmerHashing, known: Sequence[bytes]) -> None:
+        hashes, rows = hashing.hash(known)
+        # A k-mer that occurs twice in a sequence is listed once.
+        order = np.lexsort((rows, hashes))
+        hashes, rows = hashes[order], rows[order]
+        is_first = np.ones(hashes.size, np.bool_)
+        is_first[1:] = (hashes[1:] != hashes[:-1]) | (rows[1:] != rows[:-1])
+        self.hashes, self.rows = hashes[is_first], rows[is_first]
+        self.counts = np.bincount(self.rows, minlength=len(known))
+
+    def contains(self, kmers: NDArray[np.uint64]) -> bool:
+        """Return whether a known sequence is similar to a sequence with these k-mers."""
+        starts = np.searchsorted(self.hashes, kmers)
+        stops = np.searchsorted(self.hashes, kmers, side="right")
+        stops = np.minimum(stops, starts + _MAX_SEQUENCES_PER_KMER)
+        ranges = zip(starts.tolist(), stops.tolist(), strict=True)
+        rows = [self.rows[start:stop] for start, stop in ranges if stop > start]
+        if not rows:
+            return False
+        found, shared = np.unique(np.concatenate(rows), return_counts=True)
+        needed = _MIN_SHARED * np.minimum(self.counts[found], kmers.size)
+        return bool((shared >= needed).any())
 
 
 def group_similar(sequences: Sequence[bytes]) -> list[int]:
@@ -133,14 +164,19 @@ def group_similar(sequences: Sequence[bytes]) -> list[int]:
 
     hashes, rows = KmerHashing.choose(sequences).hash(sequences)
     starts = np.searchsorted(rows, np.arange(len(sequences) + 1))
-    first_rows, owners = dict[bytes, int](), dict[int, int]()
-    for row in sorted(range(len(sequences)), key=lambda it: -len(sequences[it])):
-        kmers = set[int](hashes[starts[row] : starts[row + 1]].tolist())
-        counts = Counter(find_root(owners[it]) for it in kmers if it in owners)
+    kmers_of = [set[int](hashes[it:end].tolist()) for it, end in pairwise(starts)]
+    first_rows = dict[bytes, int]()
+    roots_of = dict[int, set[int]]()  # the groups in which each k-mer occurs
+    for row in sorted(range(len(sequences)), key=lambda it: -len(kmers_of[it])):
+        kmers, counts = kmers_of[row], Counter[int]()
+        for kmer in kmers & roots_of.keys():
+            counts.update({find_root(it) for it in roots_of[kmer]})
         for other, count in counts.items():
             if count >= _MIN_SHARED * len(kmers):
                 parents[find_root(row)] = find_root(other)
         # Sequences that are shorter than k have no k-mers, but may be equal.
         parents[find_root(row)] = find_root(first_rows.setdefault(sequences[row], row))
-        owners.update(dict.fromkeys(kmers, row))
+        for kmer in kmers:
+            roots = {find_root(it) for it in roots_of.get(kmer, ())}
+            roots_of[kmer] = roots | {find_root(row)}
     return [find_root(row) for row in range(len(sequences))]

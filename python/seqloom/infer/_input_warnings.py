@@ -35,6 +35,8 @@ _MAX_SAMPLED_RESIDUES = 1 << 22  # limits memory use
 # In a random split, up to this fraction of records may have lengths that no training
 # record has.
 _MAX_UNSEEN_LENGTH_SHARE = 0.01
+# The metric of fewer records is not shown.
+_MIN_OTHER_RECORDS = 5
 UNFINISHED_WARNING = (
     "training of this model did not finish: its weights are those of the best epoch so "
     "far; resume the run, or train it again"
@@ -141,6 +143,8 @@ def describe_duplicates(
         known = known | mask
     if known.all():
         return f"{text}: use records that are not in the training set"
+    if (~known).sum() < _MIN_OTHER_RECORDS:
+        return f"{text}: use more records that are not in the training set"
     name, value = next(iter(measure_scores(task, labels, scores).items()))
     other = measure_scores(task, labels, scores, rows=~known)[name]
     name = name.replace("_", " ")

@@ -20,6 +20,7 @@ from seqloom.tensor import Tensor, apply
 
 # Maximum number of k-mers for the default k.
 _MAX_KMERS = 512
+_MAX_FEATURES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,11 @@ class SequenceLinearConfig(Config):
         sizes |= {} if self.k is None else {"k": self.k}
         sizes |= {} if self.length is None else {"length": self.length}
         require_sizes(self, sizes)
+        if self.features > _MAX_FEATURES:
+            raise ArgumentError(
+                f"the features are limited to {_MAX_FEATURES:,}, got k={self.k} and length="
+                f"{self.length} for {self.channels} channels"
+            )
 
     @property
     def features(self) -> int:
@@ -144,7 +150,7 @@ class SequenceLinear(Module):
     With k-mers, the features are the frequencies of all k-mers and the logarithm of the
     number of residues plus 1. Each frequency is multiplied by the number of different
     k-mers. A k-mer with an ambiguous residue counts as a fraction of each k-mer that it
-    can mean.
+    can mean. ``fit("auto")`` fits such models directly instead of by steps.
 
     Args:
         config: Settings of the network.

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.models import Classify, Multilabel, Regress, Task
-from seqloom.models._ensemble import describe_network
 from seqloom.nn import Module
 from seqloom.tensor import Backend
 from seqloom.train._baseline_features import RecordFeatures, Rows, list_features
@@ -328,13 +327,12 @@ class Ranking:
 
     @classmethod
     def of(
-        cls, model: Module, baselines: tuple[Baseline, ...], evaluated: dict[str, Part]
+        cls, name: str, baselines: tuple[Baseline, ...], evaluated: dict[str, Part]
     ) -> "Ranking | None":
         """Rank models on the test or validation set; None if there are no baselines."""
         if not baselines:
             return None
         title = "test" if "test" in evaluated else "validation"
-        name = describe_network(model)
         return cls(name, title, evaluated[title].metrics, baselines)
 
     @property
@@ -354,10 +352,13 @@ class Ranking:
         difference = abs(found.network - found.baseline)
         is_ensemble = self.network.startswith("ensemble")
         subject = f"the {self.network}" if is_ensemble else self.network
+        if self.network == self.best.name:
+            return (
+                f"the selected model is the best baseline ({self.network}); on the "
+                f"{self.set_name} set, its {found.metric} is {found.network:.3f}"
+            )
         verdict, amount = "is not shown to be better than", ""
-        if difference == 0:
-            verdict = "is as good as"
-        elif found.is_better or found.is_worse:
+        if found.is_better or found.is_worse:
             verdict = f"is {'better' if found.is_better else 'worse'} than"
             amount = f" by {difference:.3f}"
         return (

@@ -40,6 +40,7 @@ def write_card(
     report: Report,
     evaluated: dict[str, Part],
     baselines: tuple[Baseline, ...] = (),
+    network: str = "",
 ) -> None:
     """Write the model card of a run, unless the user has written one."""
     facts = [(key, str(value)) for key, value in report.facts.items()]
@@ -58,7 +59,7 @@ def write_card(
         f"{CARD_MARK}\n\n# {_escape(name)}\n\n{_escape(report.lead)}",
         use,
         _results(trained.task, evaluated),
-        *_baselines_of_card(Ranking.of(trained.model, baselines, evaluated)),
+        *_baselines_of_card(Ranking.of(network, baselines, evaluated)),
         f"## Data and training\n\n{_markdown_table(('what', 'value'), facts)}",
         "## Limitations\n\n" + "\n".join(f"- {_escape(sentence)}" for sentence in limits),
     ]

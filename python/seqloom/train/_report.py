@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from seqloom.data._describe import describe_residue_counts
 from seqloom.infer._scores import ranking_values
 from seqloom.models import Classify, Multilabel, Regress, Task, Trained
-from seqloom.models._ensemble import describe_network
 from seqloom.nn._metrics import auprc, auroc, confusion_matrix
 from seqloom.report import (
     Confusion,
@@ -32,7 +31,7 @@ from seqloom.train._parts import Parts, count_samples
 from seqloom.train._prepare import describe_conflicts
 from seqloom.train._probabilities import probability_sections
 from seqloom.train._residue_sections import class_logos, mistakes_section
-from seqloom.train._selection import Candidate
+from seqloom.train._selection import Candidate, name_model
 
 # The report explains one wrong prediction per 20 training records, to limit computing
 # time.
@@ -78,8 +77,8 @@ def make_report(
     task, parts, folder = job.trained.task, job.parts, job.settings.folder.path
     count, columns = count_samples(parts.train), ", ".join(task.columns)
     data = f"{count:,} {parts.noun}" if count else "batches of a loader"
-    network, aim = describe_network(job.trained.model), f" to predict {columns}"
-    network = f"{network[0].upper()}{network[1:]}"
+    network = name_model(job.trained.model, candidates)
+    aim = f" to predict {columns}" if columns else ""
     seen = len(state.history) * count
     # The report plots the test set, or without a test set the validation set.
     first = dict(list(evaluated.items())[:1])
@@ -90,7 +89,7 @@ def make_report(
             confusions.append(Confusion(name, task.columns, counts))
     return Report(
         title="Training run" if folder is None else folder.name,
-        lead=f"{network} trained on {data}{aim if columns else ''}.",
+        lead=f"{network[0].upper()}{network[1:]} trained on {data}{aim}.",
         tiles=tuple(_tiles(first)),
         notes=(
             *left_out(parts),
@@ -102,7 +101,7 @@ def make_report(
         scatters=tuple(_scatters(task, first)),
         sections=(
             *_candidate_sections(candidates),
-            *_baseline_sections(Ranking.of(job.trained.model, baselines, evaluated)),
+            *_baseline_sections(Ranking.of(network, baselines, evaluated)),
             *_result_sections(job, evaluated, first, seen=seen),
         ),
         tables=tuple(list_label_tables(task, first)),
@@ -275,6 +274,6 @@ def limits_of(trained: Trained, evaluated: Mapping[str, Part]) -> Iterator[str]:
                 f"Metrics of a class with fewer than {_MIN_CLASS_SIZE} are unreliable."
             )
     yield (
-        "The metrics apply to records like those of the evaluation. The sets were not "
-        "checked for related records, such as homologous sequences."
+        "The metrics apply to records like those of the evaluation. Related records in "
+        "several sets, such as distant homologues, make metrics too good."
     )

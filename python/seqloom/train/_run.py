@@ -19,7 +19,6 @@ from seqloom.data._parts import find_similar_records
 from seqloom.errors import NoSkillWarning, SeenRecordsWarning
 from seqloom.infer._input_warnings import describe_duplicates
 from seqloom.models import Trained
-from seqloom.models._ensemble import describe_network
 from seqloom.models._examples import are_variants
 from seqloom.models._folder import RESULTS, WEIGHTS, write_history
 from seqloom.models._trained import write_config
@@ -39,7 +38,7 @@ from seqloom.train._evaluation import (
 )
 from seqloom.train._job import FitJob
 from seqloom.train._report import make_report
-from seqloom.train._selection import Candidate, select_model
+from seqloom.train._selection import Candidate, name_model, select_model
 
 # The maximum number of class names in a description.
 _MAX_CLASSES = 6
@@ -130,9 +129,9 @@ class Run:
 
     def _describe_run(self) -> str:
         """Describe the network, its task, the best epoch and the results on each set."""
-        model = self.model
+        network = name_model(self.model, self.candidates)
         said = [
-            f"{describe_network(model)}, {model.number_of_parameters:,} parameters",
+            f"{network}, {self.model.number_of_parameters:,} parameters",
             describe_task(self.trained),
             f"selected from {len(self.candidates)} candidates"
             if self.candidates
@@ -178,7 +177,7 @@ def finish_run(
     }
     evaluated = {name: part for name, part in parts.items() if part is not None}
     baselines = compare_baselines(job, models if is_compared else (), evaluated)
-    warnings = _list_warnings(job, evaluated, baselines)
+    warnings = _list_warnings(job, evaluated, baselines, candidates=candidates)
     report = make_report(
         job,
         state,
@@ -213,7 +212,11 @@ def finish_run(
 
 
 def _list_warnings(
-    job: FitJob, evaluated: dict[str, Part], baselines: tuple[Baseline, ...]
+    job: FitJob,
+    evaluated: dict[str, Part],
+    baselines: tuple[Baseline, ...],
+    *,
+    candidates: tuple[Candidate, ...],
 ) -> list[tuple[str, type[Warning]]]:
     """Return warnings about duplicates of training sequences, and about poor metrics."""
     task, sets = job.trained.task, dict(job.parts.list_named())
@@ -232,7 +235,8 @@ def _list_warnings(
             seen.append((text, SeenRecordsWarning))
         if text := poor_model_warning(task, name, part):
             poor.append((text, NoSkillWarning))
-    ranking = Ranking.of(job.trained.model, baselines, evaluated)
+    network = name_model(job.trained.model, candidates)
+    ranking = Ranking.of(network, baselines, evaluated)
     if ranking is not None and ranking.against_best.is_worse and not poor:
         text = f"{ranking.sentence}; try other settings, or use more records"
         poor.append((text, NoSkillWarning))
@@ -265,6 +269,7 @@ def _write_evaluation(folder: Path, run: Run) -> None:
         report=run.report,
         evaluated=evaluated,
         baselines=run.baselines,
+        network=name_model(run.model, run.candidates),
     )
     text = json.dumps(results_of(run), indent=2, allow_nan=False)
     write_atomic(folder / RESULTS, f"{text}\n".encode())

@@ -25,7 +25,7 @@ from seqloom.train._ranks import Ranks
 from seqloom.train._settings import FitSettings
 
 # Each further member of an ensemble must lower the validation loss by this fraction.
-_MIN_GAIN = 0.005
+_MIN_GAIN = 0.02
 _MAX_MEMBERS = 3
 
 
@@ -112,7 +112,11 @@ def select_model(
     """Select the trained networks and linear models with the lowest validation loss."""
     trained, valid = job.trained, dict(job.parts.list_examples())["validation"]
     networks = list_candidates(trained.model)
-    named = [(_name_network(it), it) for it in networks]
+    names = [_name_network(it) for it in networks]
+    named = [
+        (f"{name} ({names[: row + 1].count(name)})" if names.count(name) > 1 else name, it)
+        for row, (name, it) in enumerate(zip(names, networks, strict=True))
+    ]
     for fitted in baselines:
         linear = fitted.to_network(trained.model.backend)
         if linear is not None:
@@ -144,7 +148,16 @@ def _name_network(network: Module) -> str:
     name, config = describe_network(network), config_of(network)
     if not isinstance(config, SequenceCNNConfig):
         return name
-    return f"{name}, {config.length or 'any number of'} positions"
+    length = "any length" if config.length is None else f"length {config.length}"
+    return f"{name}, {length}"
+
+
+def name_model(model: Module, candidates: tuple[Candidate, ...]) -> str:
+    """Return the names of the selected candidates; without candidates, of the network."""
+    names = [it.name for it in candidates if it.is_selected]
+    if len(names) > 1:
+        return f"ensemble of {'; '.join(names)}"
+    return names[0] if names else describe_network(model)
 
 
 def _select_members(loss_of: Callable[[list[int]], float], count: int) -> list[int]:
