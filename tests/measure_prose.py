@@ -83,7 +83,8 @@ _VAGUE_NAME_PATTERN = re.compile(
 )
 # Names of tables that several modules define, because one module collects them.
 _ALLOWED_REPEATED_NAMES = {
-    *("rules", "shapes", "table", "operators", "library", "kinds", "t", "name", "part"),
+    *("grad rules", "shape rules", "library functions", "operators", "format", "stream"),
+    *("t", "name", "part"),
 }
 _MAX_FILES_OF_A_NAME = 2
 # The class, function or Rust type around a definition.

@@ -11,7 +11,7 @@ use seqloom_compression::checksum::{hash_32, low_32_bits};
 use seqloom_core::number::as_u64;
 use seqloom_sequences::options::Format;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+const UTF8_BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The state of a scan that finds where records begin.
 pub(crate) struct RecordScan {
@@ -73,7 +73,7 @@ impl RecordScan {
     pub(crate) fn scan_chunk(&mut self, chunk: &[u8], stop: u64) -> usize {
         let mut rest = chunk;
         if self.at == 0 {
-            rest = rest.strip_prefix(BYTE_ORDER_MARK).unwrap_or(rest);
+            rest = rest.strip_prefix(UTF8_BYTE_ORDER_MARK).unwrap_or(rest);
         }
         while let [first, ..] = rest {
             let used = chunk.len() - rest.len();

@@ -23,7 +23,7 @@ _MIN_K_OF_BASES, _MIN_K_OF_AMINO_ACIDS, _MAX_K = 12, 6, 31
 # Maximum number of compared k-mers: those with the smallest hashes (FracMinHash, Irber et
 # al. 2022).
 _MAX_COMPARED_KMERS = 1 << 22
-# Of more sequences with the same k-mer, only the first are compared.
+# Maximum number of sequences with the same k-mer that are compared.
 _MAX_SEQUENCES_PER_KMER = 1000
 _BLOCK_POSITIONS = 1 << 16
 # Sequences with this fraction of bases are DNA or RNA.

@@ -21,7 +21,7 @@ from seqloom.models._torch_module import to_torch
 from seqloom.nn import Module, value_and_grad
 from seqloom.tensor import Gradients, Tensor, autocast
 from seqloom.train._parts import Arrays, Data, read_in_order
-from seqloom.train._values import FLOAT32, LOSS_NAME, PRECISIONS
+from seqloom.train._values import DEFAULT_PRECISION, LOSS_NAME, PRECISIONS
 
 Loss: TypeAlias = Callable[[Any, Any], Any]
 UserStep: TypeAlias = Callable[..., Any]
@@ -49,7 +49,7 @@ class BatchLoss:
     encoder: Any = None
     task: Task | None = None  # None if the user passed a loss
     is_custom: bool = False  # labels are passed only to the user's loss or step
-    precision: str = FLOAT32  # precision of training; validation uses float32
+    precision: str = DEFAULT_PRECISION  # precision of training; validation uses float32
 
     def prepare(self, model: Module, batch: Mapping[str, Any]) -> Inputs:
         """Copy the arrays for the loss to the network's backend, by name."""
@@ -92,7 +92,7 @@ class BatchLoss:
         """Compute the loss, and outputs or further numbers, by a given function."""
         if isinstance(model, TorchModule):
             return self._compute_torch(function, model, arrays, key=key)
-        is_half = self.precision != FLOAT32 and model.training
+        is_half = self.precision != DEFAULT_PRECISION and model.training
         with autocast(self.precision) if is_half else nullcontext():
             if self.step is not None:
                 loss, extra = _call_step(function, model, arrays, key=key)
@@ -100,7 +100,7 @@ class BatchLoss:
                 loss, extra = self._compute_members(function, model, arrays, key=key)
         # The loss is float32, because the loss scale 65536 is infinite in float16.
         is_widened = is_half and loss.dtype.name in PRECISIONS
-        return loss.astype(FLOAT32) if is_widened else loss, extra
+        return loss.astype("float32") if is_widened else loss, extra
 
     def _compute_members(
         self,

@@ -16,7 +16,7 @@ from seqloom.tensor._autocast import explain_slowdown
 from seqloom.train._ranks import choose_device
 from seqloom.train._values import (
     DEFAULT_LR,
-    FLOAT32,
+    DEFAULT_PRECISION,
     Batches,
     Computation,
     Epochs,
@@ -139,7 +139,7 @@ class FitSettings:
     def check(self, model: Module | Config, *, processes: int) -> None:
         """Raise if a setting conflicts with the network, backend or number of processes."""
         precision, is_torch = self.computation.precision, isinstance(model, TorchModule)
-        if precision != FLOAT32:
+        if precision != DEFAULT_PRECISION:
             if is_torch:
                 raise ArgumentError(
                     f"precision={quote(precision)} needs a seqloom network; put "

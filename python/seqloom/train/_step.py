@@ -35,7 +35,7 @@ from seqloom.train._parts import Arrays, LoaderBatches, count_batches
 from seqloom.train._progress import Step
 from seqloom.train._ranks import Ranks
 from seqloom.train._updates import Accumulation, Update, ends_of_rounds, unscale_gradients
-from seqloom.train._values import FLOAT32
+from seqloom.train._values import DEFAULT_PRECISION
 
 # With at least this number of steps, compiling saves more time than it takes. PyTorch
 # is not listed, because its compiler takes a minute.
@@ -181,8 +181,8 @@ class StepMaker:
         if name is None or not hasattr(extra, "shape"):
             return found
         logits, task = as_array(extra), self.job.trained.task
-        if self.job.settings.computation.precision != FLOAT32:
-            logits = logits.astype(FLOAT32)
+        if self.job.settings.computation.precision != DEFAULT_PRECISION:
+            logits = logits.astype("float32")
         decided = task.decide(task.activate(logits))
         if decided is not None:
             found[_ACCURACY] = float((decided == as_array(batch[name])).mean())

@@ -26,9 +26,9 @@ ClassWeight: TypeAlias = Literal["balanced"] | Mapping[str, float] | Sequence[fl
 
 DEFAULT_LR = 1e-3
 LOSS_NAME = "loss"  # the name of the loss in the history of a run
-FLOAT32 = "float32"
+DEFAULT_PRECISION = "float32"
 _TASK_NAMES = ("auto", "classify", "regress", "multilabel", "custom")
-PRECISIONS = (FLOAT32, "bfloat16", "float16")
+PRECISIONS = (DEFAULT_PRECISION, "bfloat16", "float16")
 EQUAL_AVERAGE = "equal"  # the weights of all updates are averaged equally
 
 
