@@ -8,6 +8,7 @@ import os
 import pathlib
 import typing
 __all__ = [
+    "ArrayOwner",
     "Augmenter",
     "BatchMaker",
     "BatchMemory",
@@ -22,7 +23,6 @@ __all__ = [
     "GenotypeWatch",
     "IndexProgress",
     "Letters",
-    "Loan",
     "Names",
     "PackedStream",
     "PlinkTable",
@@ -109,6 +109,13 @@ __all__ = [
     "uniform",
     "version",
 ]
+
+@typing.final
+class ArrayOwner:
+    r"""
+    The owner of the memory of an array, which outlives every view of it.
+    """
+    ...
 
 @typing.final
 class Augmenter:
@@ -453,13 +460,6 @@ class Letters:
         r"""
         Returns the residues of each row of a one-hot array.
         """
-
-@typing.final
-class Loan:
-    r"""
-    The owner of the memory of an array, which outlives every view of it.
-    """
-    ...
 
 @typing.final
 class Names:
