@@ -56,7 +56,7 @@ def _create_file(name, access, share, security, creation, flags, template):
 
 
 def _locking(handle, mode, count):
-    """Lock bytes at the position of an open file, and reject a folder."""
+    """Lock bytes from the current offset of an open file; raise for a folder."""
     assert (mode, count) == (msvcrt.LK_NBLCK, 1)
     assert os.lseek(handle, 0, os.SEEK_CUR) == 1 << 62
     if stat.S_ISDIR(os.fstat(handle).st_mode):

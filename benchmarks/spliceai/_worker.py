@@ -21,10 +21,10 @@ def _load_library(side: str, count: int, threads: int) -> Callable[[], Any]:
         from benchmarks.spliceai._torch_network import load_in_torch
 
         return load_in_torch(count, threads)
-    return _square_products(count, threads)
+    return _multiply_square_matrices(count, threads)
 
 
-def _square_products(count: int, threads: int) -> Callable[[], Any]:
+def _multiply_square_matrices(count: int, threads: int) -> Callable[[], Any]:
     """Return square matrix products with about as many operations as the network."""
     from seqloom.tensor import backend
 

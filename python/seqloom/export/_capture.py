@@ -164,7 +164,7 @@ def _is_decomposed(dilation: Any = 1, *, ceil_mode: bool = False, **_: Any) -> b
     return ceil_mode or to_sizes(dilation, 1) != (1,)
 
 
-def _shape_args(
+def _read_shape_argument(
     shape: Any, *rest: Any, **_: Any
 ) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Return the argument of zeros and ones, which is the shape."""
@@ -176,7 +176,7 @@ def _shape_args(
 
 def _full_args(shape: Any, value: Any, **_: Any) -> tuple[tuple[Any, ...], tuple[int, ...]]:
     """Return the arguments of full, which are the shape and the value."""
-    sizes = _shape_args(shape)[1]
+    sizes = _read_shape_argument(shape)[1]
     return (sizes, value), sizes
 
 
@@ -198,9 +198,9 @@ def _eye_args(
 
 _ARRAY_CREATORS: dict[str, Callable[..., tuple[tuple[Any, ...], tuple[int, ...]]]] = {
     "arange": _range_args,
-    "empty": _shape_args,
+    "empty": _read_shape_argument,
     "eye": _eye_args,
     "full": _full_args,
-    "ones": _shape_args,
-    "zeros": _shape_args,
+    "ones": _read_shape_argument,
+    "zeros": _read_shape_argument,
 }

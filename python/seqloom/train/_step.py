@@ -275,7 +275,7 @@ def should_compile(job: FitJob) -> bool:
 
 
 def _describe_user_object(job: FitJob) -> str:
-    """Name a custom object that prevents automatic compilation; "" if there is none."""
+    """Return which custom object prevents automatic compilation; "" if none does."""
     loss, optimizer = job.settings.objective.loss, job.settings.updates.optimizer
     name = ""
     if loss is not None:

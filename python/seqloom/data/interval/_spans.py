@@ -90,7 +90,7 @@ def _missing_chrom_message(genome: Genome, chrom: str, numbers: dict[str, int]) 
 
 
 def _check_summits(intervals: Intervals) -> None:
-    """Raise if a summit is outside its interval, as a chromosome position would be."""
+    """Raise if a summit, which is an offset in its interval, is outside the interval."""
     outside = intervals.summits > intervals.stops - intervals.starts
     if outside.any():
         row = int(outside.argmax())

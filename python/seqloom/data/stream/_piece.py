@@ -44,7 +44,7 @@ class EncodedStream(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamBatch:
-    """Records of a stream for one batch, which any thread can make."""
+    """Records of a stream from which any thread can make one batch."""
 
     stream: EncodedStream
     chunk: Chunk

@@ -104,7 +104,7 @@ def _recurrent_writer(kind: str, states: int) -> WriteOperation:
         layer = _RecurrentArgs.of(operation, states)
         mask, is_reverse = layer.mask, operation.options.get("reverse", False)
         has_gaps = mask is not None and not _has_no_gaps(b, mask)
-        gaps = _MaskGaps.of(b, mask) if mask is not None and has_gaps else None
+        gaps = _InnerPadding.from_mask(b, mask) if mask is not None and has_gaps else None
         options: dict[str, Any] = {"linear_before_reset": 1} if kind == "GRU" else {}
         made = b.multi_node(
             kind,
@@ -128,7 +128,7 @@ def _recurrent_writer(kind: str, states: int) -> WriteOperation:
 
 
 def _recurrent_inputs(
-    b: Builder, kind: str, layer: _RecurrentArgs, *, gaps: _MaskGaps | None
+    b: Builder, kind: str, layer: _RecurrentArgs, *, gaps: _InnerPadding | None
 ) -> list[str]:
     """Return the inputs of the ONNX operator of a recurrent layer."""
     x = b.get(layer.x)
@@ -205,7 +205,7 @@ def _count_unmasked(b: Builder, mask: Value) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _MaskGaps:
+class _InnerPadding:
     """A mask with gaps, whose real positions are moved to the front of each record."""
 
     real_counts: str  # (batch, length), number of real positions up to each position
@@ -214,7 +214,7 @@ class _MaskGaps:
     count: str  # (batch, 1), number of real positions
 
     @classmethod
-    def of(cls, b: Builder, mask: Value) -> _MaskGaps:
+    def from_mask(cls, b: Builder, mask: Value) -> _InnerPadding:
         """Compute the new index of each position in its record."""
         is_real = b.get(mask, "int64")
         real_counts = b.node("CumSum", [is_real, b.constant(1, "int64")])

@@ -114,7 +114,7 @@ def finish_interrupted_set(bed: Path) -> None:
 
 @contextmanager
 def block_set_writers(bed: Path) -> Generator[None]:
-    """Finish the renaming of a PLINK set, and block its writers in the `with` block."""
+    """Finish an interrupted rename of a PLINK set, and lock the set for reading."""
     bed = Path(os.path.realpath(bed))
     with _lock_folder(bed.parent):
         try:

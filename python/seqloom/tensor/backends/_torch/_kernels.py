@@ -65,7 +65,7 @@ def register(
 
 
 def _is_untraced(arg: Any) -> bool:
-    """Return whether an argument needs no tracing and no gradient of torch."""
+    """Return whether PyTorch neither traces an argument nor computes its gradient."""
     if type(arg) is Tensor:
         return not (arg.requires_grad and torch.is_grad_enabled())
     return not isinstance(arg, Tensor)
