@@ -92,7 +92,7 @@ def show_metrics(
     table = start_table("", *parts)
     for name in next(iter(parts.values())):
         values = [part[name] for part in parts.values()]
-        cells = (f"{int(it):,}" if name == "n" else f"{it:.4f}" for it in values)
+        cells = (f"{int(it):,}" if name == "n" else _format_metric(it) for it in values)
         table.add_row(metric_title(name, noun), *cells)
         if name == "accuracy" and task == "classify":
             totals = [int(part["n"]) for part in parts.values()]
@@ -101,6 +101,11 @@ def show_metrics(
             spans = (f"{low:.4f} to {high:.4f}" for low, high in pairs)
             table.add_row("  95 % interval", *spans)
     console.print(table)
+
+
+def _format_metric(value: float) -> str:
+    """Format a metric with four decimals; a dash if the metric is undefined."""
+    return f"{value:.4f}" if isfinite(value) else "-"
 
 
 def show_confusion(console: Console, confusion: Confusion) -> None:
@@ -212,7 +217,7 @@ def show_folds(console: Console, runs: Sequence["Run"]) -> None:
     table.add_row(record_noun(runs[0]), *sizes, "", "")
     for name, it in fold_spreads(runs).items():
         mean = f"{it.mean:.4f}" + (f" of {len(it.defined)}" if it.undefined_folds else "")
-        cells = (f"{value:.4f}" for value in it.values)
+        cells = map(_format_metric, it.values)
         table.add_row(metric_title(name), *cells, mean, f"{it.deviation:.4f}")
     console.print(table)
     for note in fold_notes(runs):

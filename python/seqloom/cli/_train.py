@@ -123,7 +123,7 @@ class RateOptions:
     shown="files out resume overwrite labels label_column id_column label_from_header "
     "label_from_file task alphabet intervals length covariates valid test valid_share "
     "folds group_column epochs batch_size lr seed network finetune model backend "
-    "num_threads quiet json set config"
+    "num_threads json set config"
 )
 def train(
     files: list[Path],

@@ -133,12 +133,11 @@ class RankCurve:
     """Cumulative counts of records by decreasing score, one count for each distinct score.
 
     Args:
-        hits: Cumulative counts of records that belong to the class; the first count is
-            0.
-        misses: Cumulative counts of records that do not belong to the class.
+        true_positives: Cumulative counts of records that belong to the class, from 0.
+        false_positives: Cumulative counts of all other records.
 
     Examples:
-        >>> curve = RankCurve.of([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+        >>> curve = RankCurve.from_scores([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
         >>> curve.auroc, round(curve.auprc, 4)
         (0.75, 0.8333)
     """

@@ -191,7 +191,8 @@ def _candidate_sections(candidates: tuple[Candidate, ...]) -> Iterator[Section]:
         selected = "the mean of the selected candidates" if is_ensemble else "one candidate"
         yield Section(
             title="Candidates",
-            note=f"The model is {selected}, with the lowest validation loss.",
+            note=f"The model is {selected}, with the lowest validation loss. The learning "
+            "curves and the settings of training are those of the candidate networks.",
             table=Table("Candidates", head, rows),
         )
 

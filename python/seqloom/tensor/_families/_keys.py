@@ -169,7 +169,7 @@ def find_extreme_normal(low: float, high: float, least: float, most: float) -> f
         The smallest or largest allowed number, or None if no result can be infinite.
 
     Examples:
-        >>> find_extreme(1.0, 1.0, 20.0, 21.0)
+        >>> find_extreme_normal(1.0, 1.0, 20.0, 21.0)
         21.0
     """
     if low > -1 and high < 1:
