@@ -71,7 +71,7 @@ impl CancelToken {
     }
 
     /// Returns the token of this thread's work, or a new token outside of
-    /// [`run_cancellable`](Self::run_cancellable).
+    /// [`run`](Self::run).
     pub fn current() -> Self {
         CURRENT_TOKEN.with_borrow(Clone::clone).unwrap_or_default()
     }

@@ -25,7 +25,7 @@ pub trait ElementBits: Copy + Default + PartialEq + Send + Sync + 'static {
     /// compiles the kernel.
     fn boxed(kernel: AnyKernel<Self>) -> Box<dyn RowKernel<Self>>;
 
-    /// Fills the rows of an array; see [`fill_array`](crate::fill_array).
+    /// Fills the rows of an array; see [`encode`](crate::encode).
     fn fill_rows(
         kernel: (&LetterTable, &dyn RowKernel<Self>),
         sequences: &Ragged<'_>,

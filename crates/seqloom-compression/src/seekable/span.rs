@@ -226,11 +226,9 @@ fn inflate_span(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), ReadEr
         }
         // Skips the trailer of the first gzip member without verifying the checksum.
         // Other members may follow the first.
-        rest = if is_member {
-            rest
-        } else {
-            rest.get(8..).unwrap_or_default()
-        };
+        if !is_member {
+            rest = rest.get(8..).unwrap_or_default();
+        }
         if rest.is_empty() {
             return Err(changed_file("it is shorter"));
         }

@@ -11,7 +11,7 @@ pub trait RowKernel<T: Send>: Send + Sync {
     fn row_len(&self, letters: usize) -> usize;
 
     /// Validates the residues and writes the whole row, which has at least
-    /// [`min_row_length`](Self::min_row_length) numbers. Returns `None` if a character is rejected.
+    /// [`row_len`](Self::row_len) numbers. Returns `None` if a character is rejected.
     fn encode(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()>;
 
     /// Encodes a block of sequences. Returns `None` if a row is too short or a

@@ -79,7 +79,7 @@ impl<'a> LetterChecker<'a> {
         self.check_flags(letters, &flags)
     }
 
-    /// Does the same as [`check_sequence`](Self::check_sequence), with the flags that a kernel has
+    /// Does the same as [`check`](Self::check), with the flags that a kernel has
     /// computed for the sequence.
     #[inline(always)]
     pub(crate) fn check_flags(&mut self, letters: &[u8], flags: &ChunkFlags) -> Option<bool> {

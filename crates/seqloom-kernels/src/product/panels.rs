@@ -45,7 +45,7 @@ impl PanelSizes {
     }
 }
 
-/// Splits the inner axis into equal blocks of at most [`tuned::MAX_BLOCK_K`] positions.
+/// Splits the inner axis into equal blocks of at most [`MAX_BLOCK_K`] positions.
 pub(crate) fn k_blocks(k: usize) -> impl Iterator<Item = Range<usize>> + Clone {
     let size = k.div_ceil(k.div_ceil(MAX_BLOCK_K).max(1)).max(1);
     (0..k)
