@@ -51,7 +51,7 @@ plt.show()
 # the same weight.
 
 # %%
-train, valid = sl.data.split(data, (0.9, 0.1), groups="sequence", seed=0)
+train, valid = sl.data.split(data, (0.9, 0.1), groups="similar", seed=0)
 config = sl.models.SequenceCNNConfig.for_data(train)
 run = sl.train.fit(
     config,
