@@ -186,7 +186,7 @@ def _train_epochs(learner: Any, loader: Any, *, seconds: float) -> dict[str, Any
     from seqloom.infer.monitor._clock import Clock
 
     clock, samples = Clock(), 0
-    while not samples or clock.wall < seconds:
+    while not samples or clock.wall_seconds < seconds:
         batches = iter(loader)
         while (batch := _wait_for_batch(batches, clock)) is not None:
             with clock.spending("host"):
@@ -198,7 +198,7 @@ def _train_epochs(learner: Any, loader: Any, *, seconds: float) -> dict[str, Any
         "share": clock.shares["input"],
         "copy_share": clock.shares["host"],
         "samples": samples,
-        "samples_per_second": samples / clock.wall,
+        "samples_per_second": samples / clock.wall_seconds,
     }
 
 
