@@ -37,7 +37,7 @@ def test_similar_sequences_share_half_of_their_kmers(share):
     known = random_sequences(200, 150)
     sequences = [mutate(it, share, seed) for seed, it in enumerate(known[:100])]
     mask, k = find_similar(sequences, known)
-    sets = [set(kmers_of(it, k)) for it in known]
+    sets = [set(kmers_of(sequence, k)) for sequence in known]
     expected = [
         any(len(it & other) >= 0.5 * min(len(it), len(other)) for other in sets)
         for it in (set(kmers_of(it, k)) for it in sequences)

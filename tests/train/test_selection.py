@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from exported import Run
+from exported import Run as ExportedRun
 from seqloom.errors import ArgumentError
 from seqloom.models import Ensemble, GenotypeMLPConfig, SequenceLinear
 from seqloom.nn import functional
@@ -16,6 +16,7 @@ from seqloom.train._baselines import fit_baselines
 from seqloom.train._parts import Parts
 from seqloom.train._prepare import prepare
 from seqloom.train._ranks import Ranks
+from seqloom.train._selection import _select_members
 from seqloom.train._settings import FitSettings, read_arguments
 
 
@@ -151,7 +152,7 @@ def test_an_exported_selection_gives_the_same_outputs(tmp_path):
     model: Any = run.model
     given = {it: model.backend.tensor(value) for it, value in mask.items()}
     expected = model.logits(model.backend.tensor(batch["inputs"]), **given).numpy()
-    found = Run(tmp_path / "model")({"inputs": batch["inputs"], **mask})
+    found = ExportedRun(tmp_path / "model")({"inputs": batch["inputs"], **mask})
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -165,6 +166,35 @@ def test_a_network_computes_the_outputs_of_a_linear_model_of_sequences(name):
     network = fitted.to_network(job.trained.model.backend)
     found = outputs_of(network, data)
     np.testing.assert_allclose(found, fitted.score(data), atol=1e-4)
+
+
+def test_unknown_residues_do_not_count_as_length_in_both_forms_of_a_linear_model():
+    texts, classes = draw_sequences(160, (20, 24, 31))
+    texts = {name: text.replace("GG", "NN") for name, text in texts.items()}
+    encoder = sl.encode.OneHot("dna")
+    data = sl.data.SequenceDataset(texts, labels=classes, encoder=encoder)
+    job, fits = fit_linear_models(data, sl.models.SequenceCNNConfig.for_data(data))
+    fitted = fits["logistic regression, 4-mer counts"]
+    network = fitted.to_network(job.trained.model.backend)
+    np.testing.assert_allclose(outputs_of(network, data), fitted.score(data), atol=1e-4)
+
+
+def test_masked_residues_make_no_linear_network():
+    texts, classes = draw_sequences(40, (20,))
+    encoder = sl.encode.OneHot("dna", case="mask")
+    data = sl.data.SequenceDataset(texts, labels=classes, encoder=encoder)
+    job, fits = fit_linear_models(data, sl.models.SequenceCNNConfig.for_data(data))
+    backend = job.trained.model.backend
+    assert all(it.to_network(backend) is None for it in fits.values())
+
+
+def test_a_loss_of_nan_is_never_selected():
+    losses = [float("nan"), 0.5, 0.4]
+    assert _select_members(lambda rows: losses[rows[0]], 3) == [2]
+
+
+def test_a_perfect_candidate_has_no_further_members():
+    assert _select_members(lambda rows: 0.0 * rows[0], 3) == [0]
 
 
 @pytest.mark.parametrize("kind", ["ridge regression", "lasso"])
@@ -201,7 +231,7 @@ def test_the_lasso_is_selected_for_a_trait_of_few_variants(tmp_path):
     assert run.valid.metrics["r2"] > 0.6
 
 
-class Stop:
+class StopInEpoch:
     """A callback that simulates Ctrl-C in the second epoch."""
 
     def on_batch(self, step):
@@ -209,14 +239,40 @@ class Stop:
             raise KeyboardInterrupt
 
 
-def test_a_stopped_selection_resumes_to_the_same_bits(run, tmp_path):
+class StopAfterEpoch:
+    """A callback that simulates Ctrl-C at the end of an epoch."""
+
+    def __init__(self, epoch):
+        self.epoch = epoch
+
+    def on_epoch(self, row):
+        if row["epoch"] == self.epoch:
+            raise KeyboardInterrupt
+
+
+# With this learning rate, the two networks have different best epochs.
+UNEVEN_SETTINGS: Any = {"epochs": 7, "lr": 0.05}
+
+
+@pytest.fixture(scope="module")
+def uninterrupted():
+    """A run whose networks have different best epochs."""
+    data = compositions()
+    run = sl.train.fit("auto", data[:120], data[120:], **UNEVEN_SETTINGS)
+    epochs = [it.best_epoch for it in run.candidates[:2]]
+    assert epochs[0] != epochs[1]
+    return run
+
+
+@pytest.mark.parametrize("stop", [StopInEpoch(), *map(StopAfterEpoch, range(1, 7))])
+def test_a_stopped_selection_resumes_to_the_same_bits(uninterrupted, stop, tmp_path):
     data, out = compositions(), tmp_path / "stopped"
-    settings: Any = {"epochs": 3, "out": out}
+    settings = {**UNEVEN_SETTINGS, "out": out}
     with pytest.raises(KeyboardInterrupt):
-        sl.train.fit("auto", data[:120], data[120:], callbacks=[Stop()], **settings)
+        sl.train.fit("auto", data[:120], data[120:], callbacks=[stop], **settings)
     resumed = sl.train.fit("auto", data[:120], data[120:], resume=True, **settings)
-    assert resumed.candidates == run.candidates
-    found, expected = (it.model.to_record() for it in (resumed, run))
+    assert resumed.candidates == uninterrupted.candidates
+    found, expected = (it.model.to_record() for it in (resumed, uninterrupted))
     for path in expected:
         assert np.asarray(found[path]).tobytes() == np.asarray(expected[path]).tobytes()
 
@@ -248,7 +304,7 @@ def test_selection_of_unencoded_arrays_is_an_error():
         sl.train.fit("auto", arrays, arrays)
 
 
-def test_members_with_equal_settings_are_numbered(tmp_path):
+def test_members_with_equal_settings_are_numbered():
     data = compositions(lengths=(20, 24, 31))
     run = sl.train.fit("auto", data[:120], data[120:], epochs=1)
     assert [it.name for it in run.candidates[:2]] == [

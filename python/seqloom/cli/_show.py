@@ -156,10 +156,12 @@ def print_json(facts: Mapping[str, Any]) -> None:
 
 def run_results(run: "Run") -> dict[str, Any]:
     """Return the results of a run for JSON."""
+    from seqloom.train._selection import name_model
+
     parts = {"validation": run.valid, "test": run.test}
     return {
         "folder": None if run.folder is None else str(run.folder),
-        "network": type(run.model).__name__,
+        "network": name_model(run.model, run.candidates),
         "parameters": run.model.number_of_parameters,
         "task": run.trained.task.name,
         "classes": list(run.trained.classes),

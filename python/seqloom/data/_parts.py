@@ -136,13 +136,13 @@ def split(
         shares: The fraction of records in each subset; the fractions must sum to 1.
         stratify: If True and the labels are classes, all subsets have the same fraction of
             each class.
-        groups: The group of each record, such as its family or donor: an array, a list, or
-            a dict or pandas series by id. The name of a column, such as ``"file"`` or the
-            ``"chrom"`` of intervals, is accepted too. With ``"sequence"``, equal sequences
-            form a group. With ``"similar"``, a sequence is in the group of each longer
-            sequence with at least half of its k-mers, on either strand of DNA or RNA. The
-            length k is chosen from the number of residues, so that unrelated sequences
-            share few k-mers. All records of a group are in the same subset, so subset sizes
+        groups: The group of each record, such as its family or donor: an array, a list,
+            or a dict or pandas series by id. The name of a column, such as ``"file"``
+            or the ``"chrom"`` of intervals, is accepted too. With ``"sequence"``, equal
+            sequences form a group. With ``"similar"``, a sequence is in each group of
+            longer sequences in which at least half of its k-mers occur, on either
+            strand of DNA or RNA. The k-mers are 12-mers of DNA and RNA, and 6-mers of
+            proteins. All records of a group are in the same subset, so subset sizes
             only approximate the fractions. A record without a group raises an error.
         seed: Seed of the random split.
 

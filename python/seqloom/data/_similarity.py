@@ -1,4 +1,4 @@
-"""Find similar sequences: sequences that share at least half of their k-mers."""
+"""Find similar sequences, which share at least half of the k-mers of the shorter one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
 # Two sequences are similar if the shorter one shares this fraction of its k-mers.
 _MIN_SHARED = 0.5
-# There are this many times more possible k-mers than residues, so that few k-mers of
-# unrelated sequences are equal.
-_KMERS_PER_RESIDUE = 100
-_MIN_K_OF_BASES, _MIN_K_OF_AMINO_ACIDS, _MAX_K = 12, 6, 31
+# Unrelated sequences share few k-mers of this length.
+_K_OF_BASES, _K_OF_AMINO_ACIDS = 12, 6
 # Maximum number of compared k-mers: those with the smallest hashes (FracMinHash, Irber et
 # al. 2022).
 _MAX_COMPARED_KMERS = 1 << 22
@@ -43,16 +41,13 @@ class KmerHashing:
 
     @classmethod
     def choose(cls, sequences: Sequence[bytes]) -> KmerHashing:
-        """Choose k and the fraction of compared k-mers from the number of residues."""
+        """Choose k by the alphabet, and the fraction of compared k-mers by their number."""
         counts = Counter(b"".join(sequences[:1000]))
         total = max(1, counts.total())
         bases = sum(counts[letter] for letter in _BASES + b"N")
         is_nucleic = bases >= _MIN_BASE_FRACTION * total
-        residues = sum(map(len, sequences))
-        size, k = (4, _MIN_K_OF_BASES) if is_nucleic else (20, _MIN_K_OF_AMINO_ACIDS)
-        while size**k < _KMERS_PER_RESIDUE * residues and k < _MAX_K:
-            k += 1
-        scale = -(-residues // _MAX_COMPARED_KMERS)
+        scale = -(-sum(map(len, sequences)) // _MAX_COMPARED_KMERS)
+        k = _K_OF_BASES if is_nucleic else _K_OF_AMINO_ACIDS
         return cls(k, is_nucleic, np.uint64((2**64 - 1) // max(1, scale)))
 
     def hash(
@@ -67,11 +62,11 @@ class KmerHashing:
         for start in range(0, count, _BLOCK_POSITIONS):
             stop = min(start + _BLOCK_POSITIONS, count)
             hashes, is_valid = self._hash_block(letters[start : stop + self.k - 1])
-            first = row_of[start:stop]
-            is_inside = first == row_of[start + self.k - 1 : stop + self.k - 1]
+            row_at_start = row_of[start:stop]
+            is_inside = row_at_start == row_of[start + self.k - 1 : stop + self.k - 1]
             chosen = is_valid & is_inside & (hashes <= self.max_hash)
             found.append(hashes[chosen])
-            rows.append(first[chosen])
+            rows.append(row_at_start[chosen])
         return np.concatenate(found), np.concatenate(rows)
 
     def _hash_block(
@@ -106,8 +101,12 @@ def _code_tables(
     codes[ord("U")] = codes[ord("T")]
     complements = codes.copy()
     complements[list(_BASES)] = codes[list(_COMPLEMENTS)]
-    is_known = np.full(256, fill_value=not is_nucleic)
-    is_known[list(_BASES if is_nucleic else _MASKED_AMINO_ACIDS)] = is_nucleic
+    if is_nucleic:
+        is_known = np.zeros(256, np.bool_)
+        is_known[list(_BASES)] = True
+    else:
+        is_known = np.ones(256, np.bool_)
+        is_known[list(_MASKED_AMINO_ACIDS)] = False
     return codes, complements, is_known
 
 

@@ -131,20 +131,19 @@ def describe_duplicates(
     text = f"{known.sum():,} of {known.size:,} {what} duplicate training sequences"
     if similar is not None:
         mask, k = similar
-        count, subject = int((mask & ~known).sum()), f"{text}, and"
-        more = "more"
-        if not known.any():
-            subject, more = "", f"of {known.size:,} {what}"
-        text = (
-            f"{subject} {count:,} {more} share at least half of their {k}-mers with "
-            'training sequences (groups="similar" and --group-column similar keep similar '
-            "records in one set)"
-        ).lstrip()
+        count = int((mask & ~known).sum())
+        shared = (
+            f"share at least half of their {k}-mers with training sequences "
+            '(groups="similar" and --group-column similar keep similar records in one set)'
+        )
+        if known.any():
+            text = f"{text}, and {count:,} more {shared}"
+        else:
+            text = f"{count:,} of {known.size:,} {what} {shared}"
         known = known | mask
-    if known.all():
-        return f"{text}: use records that are not in the training set"
     if (~known).sum() < _MIN_OTHER_RECORDS:
-        return f"{text}: use more records that are not in the training set"
+        what = "in the training set" if similar is None else "similar to training sequences"
+        return f"{text}: use records that are not {what}"
     name, value = next(iter(measure_scores(task, labels, scores).items()))
     other = measure_scores(task, labels, scores, rows=~known)[name]
     name = name.replace("_", " ")

@@ -129,18 +129,20 @@ def _list_sequence_features(
         rules["rare"] = "zeros"
     elif alphabet == "dna":
         rules["rna_as_dna"] = True
-    size = len(Kmer(1, alphabet, counts=True, **rules).letters)
+    single = Kmer(1, alphabet, counts=True, **rules)
+    size = len(single.letters)
     longest = max(1, int(np.log(_MAX_KMERS) / np.log(size)))
     is_one_hot = (
         isinstance(network_encoder, OneHot)
         and network_encoder.channels == "first"
         and network_encoder.width == size
+        and network_encoder.case != "mask"
     )
     for k in sorted({1, longest}):
         encoder = Kmer(k, alphabet, counts=True, **rules)
         yield RecordFeatures(
             name="composition" if k == 1 else f"{k}-mer counts",
-            read=_frequency_reader(encoder),
+            read=_frequency_reader(encoder, single),
             count=size**k + 1,
             network=partial(_make_sequence_network, k=k) if is_one_hot else None,
         )
@@ -196,13 +198,15 @@ def _encode(part: Any, encoder: Any) -> Any:
     return part.replace(encoder=encoder, augment=None, jitter=0)
 
 
-def _frequency_reader(encoder: Kmer) -> Reader:
+def _frequency_reader(encoder: Kmer, single: Kmer) -> Reader:
     """Return a reader of k-mer frequencies and of the logarithm of the length."""
 
     def read(part: Any, rows: Rows) -> Floats:
         counts = _encode(part, encoder).batch(rows)["inputs"]
         totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
-        lengths = np.log1p(np.asarray(part.lengths)[rows, None]).astype(np.float32)
+        # Unknown residues do not count, as in `SequenceLinear`.
+        residues = _encode(part, single).batch(rows)["inputs"].sum(axis=1, keepdims=True)
+        lengths = np.log1p(residues).astype(np.float32)
         return np.hstack([counts / totals, lengths])
 
     return read

@@ -268,10 +268,11 @@ def save_checkpoint(path: Path, state: RunState, identity: Mapping[str, Any]) ->
     if state.steps:
         parts |= Record({STEPS_KEY: _to_table(state.steps, numbers)})
     # Right after the best epoch, the current weights are the best weights, so the
-    # weights are saved only once.
+    # weights are saved only once. Candidate networks have different best epochs.
     if state.best_epoch and (
         state.steps
         or state.best_epoch != state.epoch
+        or "valid_loss_1" in state.history[-1]
         or hasattr(state.optimizer, "apply_average")
         or state.weight_average is not None
     ):

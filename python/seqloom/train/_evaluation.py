@@ -75,6 +75,11 @@ def first_metric(metrics: dict[str, float]) -> str:
     return f"{name.replace('_', ' ')} {metrics[name]:.4f}"
 
 
+def as_comparable(loss: float) -> float:
+    """Return a loss, or infinity for NaN, which is larger than all other losses."""
+    return loss if math.isfinite(loss) else math.inf
+
+
 def list_candidates(model: Module) -> list[Module]:
     """Return the networks that ``fit("auto")`` trains together."""
     return list(model.members) if isinstance(model, Ensemble) else [model]
@@ -106,8 +111,8 @@ class Validation:
             if len(losses) > 1:
                 found |= {f"loss_{it}": loss for it, loss in enumerate(losses, start=1)}
             # The metrics are those of the best candidate.
-            found["loss"] = min(losses)
-            logits = outputs[losses.index(min(losses))]
+            best = min(range(len(losses)), key=lambda it: as_comparable(losses[it]))
+            found["loss"], logits = losses[best], outputs[best]
             found |= trained.task.measure_outputs(labels, logits)
             found |= self._measure_metrics(labels, trained.task.activate(logits))
         if self.objective.is_custom or self.objective.step:

@@ -53,6 +53,7 @@ class Run:
 
     Attributes:
         trained: The network with the weights of the best epoch, its encoder and its task.
+            With ``fit("auto")``, the selected model.
         history: A list with a dict for each epoch: its losses and metrics.
         best_epoch: The epoch (from 1) whose weights the trained model has. With
             candidates, the epoch of the best network.
@@ -202,8 +203,8 @@ def finish_run(
         return run
     if folder.path is not None:
         run.model.to_record().save(folder.path / WEIGHTS)
-        _write_evaluation(folder.path, run)
         write_config(folder.path, run.trained)
+        _write_evaluation(folder.path, run)
         if folder.report:
             write_report(folder.path, report)
     for sentence, category in warnings:
@@ -309,7 +310,7 @@ def results_of(run: Run) -> dict[str, Any]:
         }
     return {
         "version": _RESULTS_VERSION,
-        "network": type(run.model).__name__,
+        "network": name_model(run.model, run.candidates),
         "parameters": run.model.number_of_parameters,
         "task": task.name,
         "classes": list(task.columns),

@@ -18,7 +18,7 @@ from seqloom.models._trained import config_of
 from seqloom.nn import Config, Module
 from seqloom.train._baselines import FittedBaseline
 from seqloom.train._checkpoints import RunState
-from seqloom.train._evaluation import list_candidates
+from seqloom.train._evaluation import as_comparable, list_candidates
 from seqloom.train._job import FitJob
 from seqloom.train._loss import BatchLoss
 from seqloom.train._ranks import Ranks
@@ -166,8 +166,8 @@ def _select_members(loss_of: Callable[[list[int]], float], count: int) -> list[i
     selected, lowest = list[int](), inf
     while len(selected) < min(count, _MAX_MEMBERS):
         rest = [it for it in range(count) if it not in selected]
-        losses = [loss_of([*selected, it]) for it in rest]
-        if min(losses) > lowest * (1 - _MIN_GAIN):
+        losses = [as_comparable(loss_of([*selected, it])) for it in rest]
+        if selected and min(losses) >= lowest * (1 - _MIN_GAIN):
             break
         selected.append(rest[losses.index(min(losses))])
         lowest = min(losses)
