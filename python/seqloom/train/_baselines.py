@@ -145,7 +145,9 @@ def fit_baselines(job: FitJob) -> "tuple[FittedBaseline, ...]":
     is_loader = any(isinstance(it, LoaderBatches) for _, it in parts.list_named())
     if type(task) not in _LINK_BY_TASK or is_loader:
         return ()
-    return tuple(_fit_all(task, parts))
+    # Some BLAS kernels set the flag of invalid values although all values are finite.
+    with np.errstate(invalid="ignore"):
+        return tuple(_fit_all(task, parts))
 
 
 def compare_baselines(
@@ -158,7 +160,8 @@ def compare_baselines(
     for fitted in models if evaluated else ():
         metrics, comparisons = dict[str, dict[str, float]](), dict[str, Comparison]()
         for title, part in evaluated.items():
-            outputs = fitted.score(sets[title])
+            with np.errstate(invalid="ignore"):
+                outputs = fitted.score(sets[title])
             found = task.measure_outputs(part.labels, outputs)
             metrics[title] = {"n": len(outputs), **found}
             scores = task.activate(outputs)
