@@ -99,7 +99,7 @@ def hash_sequences(examples: Any) -> NDArray[np.uint64] | None:
 
 
 def find_similar_records(examples: Any, train: Any) -> tuple[NDArray[np.bool_], int] | None:
-    """Return which sequences share half of their k-mers with training sequences, and k."""
+    """Return which sequences are similar to a training sequence, and k of the k-mers."""
     if not (has_letters(examples) and has_letters(train)):
         return None
     if examples.lengths.sum() + train.lengths.sum() > _MAX_COMPARED_RESIDUES:

@@ -108,11 +108,7 @@ class SequenceLinearConfig(Config):
         lengths = count_positions(train)
         if k is None and len(lengths) and (lengths == lengths[0]).all():
             return cls(channels, outputs, length=int(lengths[0]))
-        if k is None:
-            k = 1
-            while channels ** (k + 1) <= _MAX_KMERS:
-                k += 1
-        return cls(channels, outputs, k=k)
+        return cls(channels, outputs, k=choose_k(channels) if k is None else k)
 
     def check_encoder(self, encoder: Any) -> None:
         """Raise if the network would misinterpret the records of an encoder.
@@ -208,6 +204,14 @@ class SequenceLinear(Module):
         else:
             features = _measure_kmers(x, config.k)
         return F.linear(features, self.weight.value, self.bias.value)
+
+
+def choose_k(letters: int) -> int:
+    """Return the largest k with at most 512 different k-mers of an alphabet, or 1."""
+    k = 1
+    while letters ** (k + 1) <= _MAX_KMERS:
+        k += 1
+    return k
 
 
 def _measure_kmers(x: Tensor, k: int) -> Tensor:

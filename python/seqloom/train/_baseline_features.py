@@ -15,6 +15,7 @@ from seqloom.encode import Kmer, OneHot
 from seqloom.encode._letters import ALPHABETS
 from seqloom.models import GenotypeMLPConfig, SequenceLinearConfig
 from seqloom.models._examples import count_positions, to_float32
+from seqloom.models._sequence_linear import choose_k
 from seqloom.nn import Module
 from seqloom.tensor import Backend
 from seqloom.train._linear import Floats
@@ -24,7 +25,6 @@ from seqloom.train._parts import Parts
 _MAX_VALUES = 1 << 25
 _MAX_VARIANTS = 5000
 _MAX_FEATURES = 20_000
-_MAX_KMERS = 512
 # Maximum number of values that are read at a time.
 _BATCH_VALUES = 1 << 23
 
@@ -131,14 +131,13 @@ def _list_sequence_features(
         rules["rna_as_dna"] = True
     single = Kmer(1, alphabet, counts=True, **rules)
     size = len(single.letters)
-    longest = max(1, int(np.log(_MAX_KMERS) / np.log(size)))
     is_one_hot = (
         isinstance(network_encoder, OneHot)
         and network_encoder.channels == "first"
         and network_encoder.width == size
         and network_encoder.case != "mask"
     )
-    for k in sorted({1, longest}):
+    for k in sorted({1, choose_k(size)}):
         encoder = Kmer(k, alphabet, counts=True, **rules)
         yield RecordFeatures(
             name="composition" if k == 1 else f"{k}-mer counts",
@@ -205,8 +204,10 @@ def _frequency_reader(encoder: Kmer, single: Kmer) -> Reader:
         counts = _encode(part, encoder).batch(rows)["inputs"]
         totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
         # Unknown residues do not count, as in `SequenceLinear`.
-        residues = _encode(part, single).batch(rows)["inputs"].sum(axis=1, keepdims=True)
-        lengths = np.log1p(residues).astype(np.float32)
+        residues = counts
+        if encoder.k > 1:
+            residues = _encode(part, single).batch(rows)["inputs"]
+        lengths = np.log1p(residues.sum(axis=1, keepdims=True)).astype(np.float32)
         return np.hstack([counts / totals, lengths])
 
     return read

@@ -80,7 +80,7 @@ def fit(
 
     Args:
         model: ``"auto"``, a network, or the settings of a network (a `Config`).
-            ``"auto"`` trains two networks that suit the encoder, and fits linear
+            ``"auto"`` trains networks that suit the encoder, and fits linear
             models. The trained model is the model with the lowest loss on ``valid``, or
             the mean of up to three of them. ``run.candidates`` lists all models. A
             network is trained in place. ``seqloom.models.load`` can load a saved
