@@ -18,6 +18,7 @@ from seqloom.train._prepare import prepare
 from seqloom.train._ranks import Ranks
 from seqloom.train._selection import _select_members
 from seqloom.train._settings import FitSettings, read_arguments
+from seqloom.train._training import _list_improved
 
 
 def draw_sequences(count, lengths):
@@ -188,9 +189,17 @@ def test_masked_residues_make_no_linear_network():
     assert all(it.to_network(backend) is None for it in fits.values())
 
 
-def test_a_loss_of_nan_is_never_selected():
-    losses = [float("nan"), 0.5, 0.4]
+def test_an_infinite_loss_is_never_selected_and_is_null_in_json():
+    losses = [float("inf"), 0.5, 0.4]
     assert _select_members(lambda rows: losses[rows[0]], 3) == [2]
+    candidate = sl.train.Candidate(name="CNN", parameters=1, valid_loss=losses[0])
+    assert candidate.to_dict()["valid_loss"] is None
+
+
+def test_the_first_epoch_stores_the_weights_of_each_network():
+    row = {"valid_loss": 0.5, "valid_loss_1": None, "valid_loss_2": 0.5}
+    assert _list_improved([row]) == ("members.0.", "members.1.")
+    assert _list_improved([row, {**row, "valid_loss_1": 0.9}]) == ("members.0.",)
 
 
 def test_a_perfect_candidate_has_no_further_members():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ class Candidate:
     Attributes:
         name: The class of the network, or the linear model and its features.
         parameters: Number of parameters.
-        valid_loss: Loss on the validation set.
+        valid_loss: Loss on the validation set; infinity if the loss is NaN.
         best_epoch: The epoch whose weights a network has; None for a linear model, which
             is not trained in epochs.
         is_selected: True if the trained model is this candidate, or an ensemble that
@@ -54,7 +54,7 @@ class Candidate:
     is_selected: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as JSON values.
+        """Return the fields as JSON values, with None for an infinite loss.
 
         Returns:
             A new dict that ``json.dumps`` accepts.
@@ -63,7 +63,8 @@ class Candidate:
             >>> Candidate(name="mean", parameters=1, valid_loss=0.5).to_dict()["parameters"]
             1
         """
-        return asdict(self)
+        loss = self.valid_loss if isfinite(self.valid_loss) else None
+        return asdict(self) | {"valid_loss": loss}
 
 
 def list_networks(
@@ -126,7 +127,7 @@ def select_model(
 
     def loss_of(members: list[int]) -> float:
         mean = np.stack([outputs[it] for it in members]).mean(axis=0)
-        return objective.loss_of(trained.model, mean, labels)
+        return as_comparable(objective.loss_of(trained.model, mean, labels))
 
     selected = _select_members(loss_of, len(named))
     candidates = tuple(
@@ -166,7 +167,7 @@ def _select_members(loss_of: Callable[[list[int]], float], count: int) -> list[i
     selected, lowest = list[int](), inf
     while len(selected) < min(count, _MAX_MEMBERS):
         rest = [it for it in range(count) if it not in selected]
-        losses = [as_comparable(loss_of([*selected, it])) for it in rest]
+        losses = [loss_of([*selected, it]) for it in rest]
         if selected and min(losses) >= lowest * (1 - _MIN_GAIN):
             break
         selected.append(rest[losses.index(min(losses))])

@@ -222,8 +222,12 @@ def _list_improved(history: list[dict[str, Any]]) -> tuple[str, ...]:
     return tuple(
         f"members.{number}."
         for number, name in enumerate(names)
-        if last[name] is not None
-        and all(row[name] is None or last[name] < row[name] for row in before)
+        # In the first epoch, the weights are stored even if the loss is NaN.
+        if not before
+        or (
+            last[name] is not None
+            and all(row[name] is None or last[name] < row[name] for row in before)
+        )
     )
 
 
