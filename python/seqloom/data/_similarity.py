@@ -35,20 +35,23 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 class KmerHashing:
     """Which k-mers of sequences are compared, and their hashes."""
 
-    k: int
     is_nucleic: bool
     max_hash: np.uint64
 
+    @property
+    def k(self) -> int:
+        """Length of the k-mers."""
+        return _K_OF_BASES if self.is_nucleic else _K_OF_AMINO_ACIDS
+
     @classmethod
     def choose(cls, sequences: Sequence[bytes]) -> KmerHashing:
-        """Choose k by the alphabet, and the fraction of compared k-mers by their number."""
+        """Detect the alphabet, and choose the fraction of compared k-mers by their number."""
         counts = Counter(b"".join(sequences[:1000]))
         total = max(1, counts.total())
         bases = sum(counts[letter] for letter in _BASES + b"N")
         is_nucleic = bases >= _MIN_BASE_FRACTION * total
         scale = -(-sum(map(len, sequences)) // _MAX_COMPARED_KMERS)
-        k = _K_OF_BASES if is_nucleic else _K_OF_AMINO_ACIDS
-        return cls(k, is_nucleic, np.uint64((2**64 - 1) // max(1, scale)))
+        return cls(is_nucleic, np.uint64((2**64 - 1) // max(1, scale)))
 
     def hash(
         self, sequences: Sequence[bytes]

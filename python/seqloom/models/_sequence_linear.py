@@ -145,8 +145,8 @@ class SequenceLinear(Module):
 
     With k-mers, the features are the frequencies of all k-mers and the logarithm of the
     number of residues plus 1. Each frequency is multiplied by the number of different
-    k-mers. A k-mer with an ambiguous residue counts as a fraction of each k-mer that it
-    can mean. ``fit("auto")`` fits such models directly instead of by steps.
+    k-mers. If the encoder encodes ambiguous residues as fractions, the k-mers have
+    fractional counts. ``fit("auto")`` fits such models directly instead of by steps.
 
     Args:
         config: Settings of the network.
