@@ -45,11 +45,10 @@ class KmerHashing:
 
     @classmethod
     def choose(cls, sequences: Sequence[bytes]) -> KmerHashing:
-        """Detect the alphabet, and choose the fraction of compared k-mers by their number."""
+        """Detect the alphabet, and choose the fraction of k-mers to compare."""
         counts = Counter(b"".join(sequences[:1000]))
-        total = max(1, counts.total())
         bases = sum(counts[letter] for letter in _BASES + b"N")
-        is_nucleic = bases >= _MIN_BASE_FRACTION * total
+        is_nucleic = bases >= _MIN_BASE_FRACTION * counts.total()
         scale = -(-sum(map(len, sequences)) // _MAX_COMPARED_KMERS)
         return cls(is_nucleic, np.uint64((2**64 - 1) // max(1, scale)))
 
