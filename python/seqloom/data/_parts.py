@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Larger datasets are not checked for duplicates, which would take minutes and memory.
 _MAX_HASHED_RECORDS = 1 << 20
 _MAX_HASHED_RESIDUES = 1 << 30
-# The search for similar records takes about a second per 4 million residues.
+# Larger sets are not searched for similar records, to limit time and memory.
 _MAX_COMPARED_RESIDUES = 1 << 24
 _MAX_SHOWN_SHARES = 5
 
