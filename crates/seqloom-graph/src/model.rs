@@ -26,12 +26,12 @@ use crate::{Array, Dtype, Export, Input, Limits, Values};
 /// # Examples
 ///
 /// ```no_run
-/// use seqloom_graph::{Numbers, Export, Input, Limits, Model};
+/// use seqloom_graph::{Elements, Export, Input, Limits, Model};
 ///
 /// let export = Export::open("splice.seqloom".as_ref())?;
 /// let model = Model::new(export, Limits::default())?;
 /// let inputs = vec![0.0_f32; 2 * 4 * 60];
-/// let input = Input { name: "inputs", shape: &[2, 4, 60], data: Numbers::F32(&inputs) };
+/// let input = Input { name: "inputs", shape: &[2, 4, 60], data: Elements::F32(&inputs) };
 /// let outputs = model.run(&[input], 1)?;
 /// assert_eq!(outputs[0].shape, [2, 3]);
 /// # Ok::<(), seqloom_core::Error>(())
