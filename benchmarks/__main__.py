@@ -34,9 +34,7 @@ MODULE_OF_SUITE = {
     "scale": "benchmarks.scale",
     "tensor": "benchmarks.tensor",
     "demo": "benchmarks.demo",
-    "splice_cv": "benchmarks.splice_cv",
-    "genotype_mlp": "benchmarks.genotype_mlp",
-    "mutational_scan": "benchmarks.mutational_scan",
+    "learning": "benchmarks.learning",
     "comparisons": "benchmarks.comparisons",
 }
 

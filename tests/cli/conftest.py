@@ -59,5 +59,5 @@ def trained(tmp_path_factory):
     """A run folder written by `seqloom train`, and its arguments."""
     folder = tmp_path_factory.mktemp("cli") / "run"
     words = ["train", TRAIN, "--labels", LABELS, TEST_LABELS, "--test", TEST]
-    finish(*words, "--out", folder, "--epochs", 2, "--seed", 3)
+    finish(*words, "--out", folder, "--epochs", 2, "--seed", 3, "--network", "standard")
     return folder

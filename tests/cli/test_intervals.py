@@ -385,7 +385,8 @@ def test_invalid_interval_options_print_one_line(shell, words, essential):
     assert not {"new", "s.tsv"} & {path.name for path in Path().iterdir()}
 
 
-def test_the_error_for_another_interval_length_names_the_option_length(run, shell):
+def test_the_error_for_another_interval_length_names_the_option_length(here, shell):
+    shell(f"{TRAIN_COMMAND} --network standard")  # a network of one length
     Path("short.bed").write_text("chr1\t0\t40\n")
     words = "predict run genome.fa --intervals short.bed --out s.tsv"
     assert "--length 50" in shell(words, code=2).err

@@ -40,7 +40,7 @@ def test_variants_of_one_sequence_get_the_aligned_branch(run):
 def test_the_report_names_the_aligned_branch(run):
     facts = run.report.facts
     assert "aligned=64" in facts["network"]
-    assert (facts["weight decay"], facts["epochs"]) == (3.0, 60)
+    assert (facts["weight decay"], facts["epochs"]) == (1.0, 100)
 
 
 @pytest.mark.parametrize(

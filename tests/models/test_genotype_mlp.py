@@ -122,8 +122,6 @@ def network(teach, held, seed):
 
 @pytest.mark.parametrize("trait", ["Y1", pytest.param("Y2", marks=pytest.mark.soak)])
 def test_a_genotype_mlp_is_at_least_as_good_as_ridge_regression_on_real_data(trait):
-    # This test uses one seed for the folds, and benchmarks/genotype_mlp.py uses three
-    # seeds.
     files = DEMO_GENOTYPES / "example.bed", DEMO_GENOTYPES / "phenotype.txt"
     pairs = sl.data.folds(
         sl.data.GenotypeDataset(files[0], sl.data.Labels(files[1], label_column=trait)),

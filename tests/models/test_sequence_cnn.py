@@ -129,6 +129,63 @@ def test_settings_are_restored_from_json():
     )
 
 
+def both_strands_model(**changes):
+    """A network of both strands of DNA, with random head weights."""
+    settings: dict[str, Any] = {"widths": (8,), "kernel_size": 5, **changes}
+    config = sl.models.SequenceCNNConfig(4, 3, both_strands=True, **settings)
+    return config.init("numpy", sl.Key(2))
+
+
+def logits_of_text(model, text, *, length=None, key=None):
+    """Return the logits of one sequence, padded to a length."""
+    inputs = sl.encode.OneHot("dna").batch([text], length=length or len(text))
+    mask = (np.arange(inputs.shape[2]) < len(text)).astype(np.float32)[None]
+    x, mask = (model.backend.tensor(it) for it in (inputs, mask))
+    return np.asarray(model.logits(x, mask=mask, key=key))
+
+
+@pytest.mark.parametrize("length", [None, 12])
+def test_both_strands_of_a_sequence_have_equal_outputs(length):
+    model = both_strands_model(length=length).eval()
+    one = logits_of_text(model, b"ACGGTTTACCAG")
+    other = logits_of_text(model, b"CTGGTAAACCGT")  # the reverse complement
+    np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_the_output_for_both_strands_is_the_mean_output_of_the_strands():
+    model = both_strands_model().eval()
+    single = sl.models.SequenceCNNConfig(4, 3, widths=(8,), kernel_size=5).init("numpy")
+    single.load_record(model.to_record()).eval()
+    strands = [logits_of_text(single, it) for it in (b"ACGGTTTACCAG", b"CTGGTAAACCGT")]
+    found = logits_of_text(model, b"ACGGTTTACCAG")
+    np.testing.assert_allclose(found, sum(strands) / 2, atol=1e-6)
+
+
+def test_padding_does_not_change_the_output_for_both_strands():
+    model = both_strands_model().eval()
+    padded = logits_of_text(model, b"ACGGTTTAC", length=20)
+    np.testing.assert_allclose(padded, logits_of_text(model, b"ACGGTTTAC"), atol=1e-6)
+
+
+def test_training_reads_a_random_strand_of_each_sequence():
+    model = both_strands_model(dropout=0.0)
+    found = {
+        logits_of_text(model, b"ACGGTTTACCAG", key=sl.Key(seed)).tobytes()
+        for seed in range(20)
+    }
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"inputs": "tokens", "vocabulary": 6}, {"channels": 20}, {"channels": 5}]
+)
+def test_both_strands_need_one_hot_dna(wrong):
+    with pytest.raises(ArgumentError, match="both_strands needs one-hot DNA"):
+        sl.models.SequenceCNNConfig(
+            **{"channels": 4, "outputs": 2, "both_strands": True, **wrong}
+        )
+
+
 def test_genotypes_are_rejected_with_a_hint_to_genotype_mlp(cohort):
     with pytest.raises(ArgumentError, match="use GenotypeMLPConfig"):
         sl.models.SequenceCNNConfig.for_data(cohort())

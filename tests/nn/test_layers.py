@@ -90,6 +90,16 @@ def test_batch_norm_ignores_nan_in_padding(name, training):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_accepts_a_flipped_mask_and_its_copy(training):
+    layer = sl.nn.BatchNorm1d(4).bind("numpy", sl.Key(0)).train(training)
+    given, mask = (layer.backend.tensor(it) for it in (INPUT_ARRAY, POSITION_MASK))
+    flipped = sl.tensor.apply("flip", mask.astype("float32"), axis=1)
+    copied = layer.backend.tensor(flipped.numpy().copy())
+    found, expected = (layer(given, mask=it).numpy() for it in (flipped, copied))
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("summary", ["masked_mean", "masked_max"])
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 def test_masked_mean_and_max_ignore_nan_in_padding(name, summary):

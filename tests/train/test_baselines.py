@@ -148,12 +148,13 @@ def names_of(run):
     return [it.name for it in run.baselines]
 
 
-def test_dna_of_one_length_has_four_baselines():
+def test_dna_of_one_length_has_five_baselines():
     run = train_on(*sequences(100))
     assert names_of(run) == [
         "most frequent class",
         "logistic regression, composition",
         "logistic regression, 4-mer counts",
+        "logistic regression, 6-mer counts",
         "logistic regression, one-hot",
     ]
 

@@ -9,6 +9,7 @@ import pytest
 import seqloom as sl
 from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, RunFolderError
+from seqloom.train._updates import make_optimizer
 
 STEPS_PER_EPOCH = 3  # an epoch has 48 records in batches of 16
 CUSTOM_OPTIMISERS: list[Any] = [
@@ -255,6 +256,29 @@ def test_weight_decay_applies_to_weights_but_not_to_normalisation():
 
     model = Norms().bind("numpy", sl.Key(0))
     assert find_decayed(model, step) == {"layers.5.weight", "layers.6.weight"}
+
+
+def test_each_member_of_an_ensemble_has_its_own_weight_decay():
+    sizes: dict[str, Any] = {"length": 3, "widths": (), "aligned": 2}
+    configs = (
+        sl.models.SequenceCNNConfig(4, 1, weight_decay=decay, **sizes) for decay in (0.3, 3.0)
+    )
+    model = sl.models.EnsembleConfig(tuple(configs)).init("numpy", sl.Key(0))
+    before = {path: param.value.numpy().copy() for path, param in model.parameters()}
+
+    def loss_of(model):
+        return sum((param.value * 0.0).sum() for _, param in model.parameters())
+
+    _, grads = sl.nn.value_and_grad(loss_of)(model)
+    make_optimizer(model, None).step(0.1, model, grads)
+    after = dict(model.parameters())
+    for number, kept in enumerate((0.97, 0.7)):
+        for name in ("dense.weight", "letters.weight"):
+            path = f"members.{number}.aligned.{name}"
+            found = after[path].value.numpy()
+            np.testing.assert_allclose(found, kept * before[path], rtol=1e-6)
+        bias = f"members.{number}.aligned.dense.bias"
+        np.testing.assert_array_equal(after[bias].value.numpy(), before[bias])
 
 
 def test_weight_decay_skips_normalisation_and_biases_of_a_pytorch_network():

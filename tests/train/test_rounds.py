@@ -7,6 +7,8 @@ import pytest
 
 import seqloom as sl
 from fit_arguments import as_arguments
+from seqloom.errors import ArgumentError
+from seqloom.train import Epochs
 from seqloom.train._updates import count_max_epochs, ends_of_rounds
 
 
@@ -16,35 +18,69 @@ def make_history(count, last=0.5):
 
 
 def test_a_given_number_of_epochs_is_trained_in_one_round():
-    assert ends_of_rounds(7, make_history(7)) == [7]
+    assert ends_of_rounds(Epochs(7), make_history(7)) == [7]
 
 
 def test_a_training_round_that_lowers_the_loss_is_followed_by_as_many_epochs():
-    assert ends_of_rounds(None, make_history(20)) == [20, 40]
-    assert ends_of_rounds(None, make_history(40)) == [20, 40, 80]
+    assert ends_of_rounds(Epochs(), make_history(20)) == [20, 40]
+    assert ends_of_rounds(Epochs(), make_history(40)) == [20, 40, 80]
 
 
 def test_training_has_at_most_four_rounds_of_epochs():
-    assert ends_of_rounds(None, make_history(160)) == [20, 40, 80, 160]
+    assert ends_of_rounds(Epochs(), make_history(160)) == [20, 40, 80, 160]
 
 
 def test_a_training_round_whose_best_epoch_was_early_is_the_last():
     rows = make_history(15) + [{"valid_loss": 0.6}] * 5
-    assert ends_of_rounds(None, rows) == [20]
+    assert ends_of_rounds(Epochs(), rows) == [20]
 
 
-def test_a_training_round_that_lowers_the_loss_by_under_1_percent_is_the_last():
-    rows = make_history(20) + [{"valid_loss": 0.5}] * 19 + [{"valid_loss": 0.499}]
-    assert ends_of_rounds(None, rows) == [20, 40]
+def test_a_training_round_that_hardly_lowers_the_loss_is_the_last():
+    rows = make_history(20) + [{"valid_loss": 0.5}] * 19 + [{"valid_loss": 0.49}]
+    assert ends_of_rounds(Epochs(), rows) == [20, 40]
 
 
 def test_a_later_training_round_whose_best_epoch_was_early_is_the_last():
     rows = make_history(25, last=0.3) + [{"valid_loss": 0.4}] * 15
-    assert ends_of_rounds(None, rows) == [20, 40]
+    assert ends_of_rounds(Epochs(), rows) == [20, 40]
 
 
 def test_training_without_a_validation_set_has_one_round():
-    assert ends_of_rounds(None, [{"train_loss": 1.0}] * 20) == [20]
+    assert ends_of_rounds(Epochs(), [{"train_loss": 1.0}] * 20) == [20]
+
+
+def timed_history(count):
+    """A history of epochs of one second, after a first epoch of three seconds."""
+    seconds = [3.0] + [1.0] * (count - 1)
+    return [row | {"seconds": it} for row, it in zip(make_history(count), seconds)]
+
+
+@pytest.mark.parametrize(("budget", "end"), [("8s", 6), (8, 6), ("1min", 20), (0.1, 1)])
+def test_a_budget_limits_the_number_of_epochs(budget, end):
+    assert ends_of_rounds(Epochs(budget=budget), timed_history(5)) == [end]
+
+
+def test_a_budget_limits_a_given_number_of_epochs():
+    assert ends_of_rounds(Epochs(12, budget="8s"), timed_history(5)) == [6]
+
+
+def test_a_further_round_follows_only_if_it_fits_into_the_budget():
+    assert ends_of_rounds(Epochs(budget="1m"), timed_history(20)) == [20, 40]
+    assert ends_of_rounds(Epochs(budget="41s"), timed_history(20)) == [20]
+
+
+@pytest.mark.parametrize("wrong", [0, -1, "2q", "0s", "m", float("nan")])
+def test_a_budget_that_is_not_a_time_is_an_error(wrong):
+    with pytest.raises(ArgumentError, match="budget"):
+        Epochs(budget=wrong)
+
+
+def test_a_run_with_a_budget_names_the_budget_in_its_report(slow):
+    run = sl.train.fit(
+        **as_arguments(**slow, report=False) | {"epochs": Epochs(budget=0.01)}
+    )
+    assert len(run.history) == 1
+    assert run.report.facts["epochs"].endswith("; the budget was 0.01 s")
 
 
 @pytest.mark.parametrize("has_valid", [False, True])
@@ -52,7 +88,7 @@ def test_the_maximum_number_of_epochs_is_that_of_a_run_that_always_improves(has_
     rows, ends = make_history(500), []
     for count in range(500):
         history = rows[:count] if has_valid else [{"train_loss": 1.0}] * count
-        ends.append(ends_of_rounds(None, history)[-1])
+        ends.append(ends_of_rounds(Epochs(), history)[-1])
     assert count_max_epochs(None, has_valid=has_valid) == max(ends)
     assert count_max_epochs(7, has_valid=has_valid) == 7
 

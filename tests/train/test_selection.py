@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks._simulated_scan import simulate_scan
 
 import seqloom as sl
 from exported import Run as ExportedRun
 from seqloom.errors import ArgumentError
 from seqloom.models import Ensemble, GenotypeMLPConfig, SequenceLinear
 from seqloom.nn import functional
+from seqloom.train import _training, _updates
 from seqloom.train._baselines import fit_baselines
 from seqloom.train._parts import Parts
 from seqloom.train._prepare import prepare
@@ -100,11 +102,13 @@ def test_networks_and_linear_models_are_candidates(run):
     assert [it.name for it in run.candidates] == [
         "SequenceCNN, length 24",
         "SequenceCNN, any length",
+        "SequenceCNN, any length, both strands",
         "logistic regression, composition",
         "logistic regression, 4-mer counts",
+        "logistic regression, 6-mer counts",
         "logistic regression, one-hot",
     ]
-    assert [it.best_epoch is None for it in run.candidates] == [False] * 2 + [True] * 3
+    assert [it.best_epoch is None for it in run.candidates] == [False] * 3 + [True] * 4
 
 
 def test_a_linear_model_is_selected_if_labels_depend_on_the_composition(run):
@@ -286,6 +290,38 @@ def test_a_stopped_selection_resumes_to_the_same_bits(uninterrupted, stop, tmp_p
         assert np.asarray(found[path]).tobytes() == np.asarray(expected[path]).tobytes()
 
 
+@pytest.fixture
+def short_rounds(monkeypatch):
+    """Rounds of two epochs, after which only the best network is trained further."""
+    monkeypatch.setattr(_updates, "FIRST_ROUND", 2)
+    monkeypatch.setattr(_training, "_MAX_CANDIDATE_LOSS", 1.0)
+
+
+def test_a_worse_network_is_not_trained_in_later_rounds(short_rounds):
+    data = compositions()
+    run = sl.train.fit("auto", data[:120], data[120:])
+    losses = [[row[f"valid_loss_{it}"] for it in (1, 2, 3)] for row in run.history]
+    trained = [sum(loss is not None for loss in row) for row in losses]
+    assert trained == [3, 3, *[1] * (len(losses) - 2)]
+    assert len(losses) > 2
+
+
+@pytest.mark.parametrize("stop", [2, 3])
+def test_a_selection_without_its_worse_networks_resumes_to_the_same_bits(
+    short_rounds, stop, tmp_path
+):
+    data, out = compositions(), tmp_path / "run"
+    whole = sl.train.fit("auto", data[:120], data[120:])
+    with pytest.raises(KeyboardInterrupt):
+        callbacks = [StopAfterEpoch(stop)]
+        sl.train.fit("auto", data[:120], data[120:], callbacks=callbacks, out=out)
+    resumed = sl.train.fit("auto", data[:120], data[120:], out=out, resume=True)
+    assert resumed.candidates == whole.candidates
+    found, expected = (it.model.to_record() for it in (resumed, whole))
+    for path in expected:
+        assert np.asarray(found[path]).tobytes() == np.asarray(expected[path]).tobytes()
+
+
 def test_an_ensemble_cannot_be_resumed_as_a_selection(tmp_path):
     data, out = compositions(), tmp_path / "run"
     config = sl.models.SequenceCNNConfig.for_data(data)
@@ -294,6 +330,21 @@ def test_an_ensemble_cannot_be_resumed_as_a_selection(tmp_path):
     sl.train.fit(config, data[:120], data[120:], epochs=1, out=out)
     with pytest.raises(sl.errors.RunFolderError, match="--network auto"):
         sl.train.fit("auto", data[:120], data[120:], epochs=1, out=out, resume=True)
+
+
+def test_variants_are_learned_with_a_small_and_a_large_weight_decay():
+    letters, values = simulate_scan(60, length=20)
+    ids = [f"v{number}" for number in range(60)]
+    labels = sl.data.Labels(dict(zip(ids, map(float, values))), task="regress")
+    data = sl.data.SequenceDataset(
+        dict(zip(ids, letters)), labels=labels, encoder=sl.encode.OneHot("protein")
+    )
+    run = sl.train.fit("auto", data[:48], data[48:], epochs=1)
+    assert [it.name for it in run.candidates[:2]] == [
+        "SequenceCNN, length 20, weight decay 0.3",
+        "SequenceCNN, length 20, weight decay 3",
+    ]
+    assert "weight decay" not in run.report.facts
 
 
 def test_selection_without_a_validation_set_is_an_error():
@@ -314,7 +365,10 @@ def test_selection_of_unencoded_arrays_is_an_error():
 
 
 def test_members_with_equal_settings_are_numbered():
-    data = compositions(lengths=(20, 24, 31))
+    texts, classes = draw_sequences(160, (20, 24, 31))
+    encoder = sl.encode.OneHot("rna")
+    texts = {name: text.replace("T", "U") for name, text in texts.items()}
+    data = sl.data.SequenceDataset(texts, labels=classes, encoder=encoder)
     run = sl.train.fit("auto", data[:120], data[120:], epochs=1)
     assert [it.name for it in run.candidates[:2]] == [
         "SequenceCNN, any length (1)",

@@ -1,6 +1,6 @@
 """Choose the network of `seqloom train`, its encoder and its augmentation."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +16,7 @@ from seqloom.errors import ArgumentError
 from seqloom.infer._kinds import Kind
 from seqloom.models import EnsembleConfig, ESM2LoRAConfig
 from seqloom.nn import Config
+from seqloom.train._ranks import have_several_processes
 
 _ENCODING_KEYS = ("unknown", "case", "rare", "symbols", "rna_as_dna")
 
@@ -25,8 +26,10 @@ class NetworkOptions:
     """Architecture of the network; by default it depends on the data.
 
     Args:
-        network: standard for one network that suits the data. auto selects the best of two
-            networks, linear models and their ensembles on the validation set.
+        network: auto trains several networks and linear models, and selects the best of
+            them, or an ensemble, on the validation set. standard trains one network that
+            suits the data. The default is auto, but standard if another option sets the
+            network, without a validation set, and under torchrun.
         width: Number of features of each convolution, or of each hidden layer for a .bed;
             pass one number for each layer.
         kernel_size: Length of the convolution kernels in residues, an odd number.
@@ -40,7 +43,7 @@ class NetworkOptions:
             output of all networks.
     """
 
-    network: Literal["standard", "auto"] = "standard"
+    network: Literal["auto", "standard"] | None = None
     width: Annotated[
         tuple[Count, ...], Parameter(consume_multiple=1, show_default=False)
     ] = ()
@@ -52,18 +55,24 @@ class NetworkOptions:
     rank: Count | None = None
     members: Count = 1
 
+    @property
+    def changed(self) -> list[str]:
+        """The options that set the architecture of one network."""
+        default, others = NetworkOptions(), {"network", "reverse_complement"}
+        return [
+            it.name
+            for it in fields(self)
+            if it.name not in others and getattr(self, it.name) != getattr(default, it.name)
+        ]
+
 
 def check_network(options: NetworkOptions, kind: Kind) -> None:
     """Raise if network options contradict each other, or FILES are not sequences."""
-    if options.network == "auto":
-        names = ("width", "kernel_size", "dropout", "finetune", "model", "rank", "members")
-        given, default = asdict(options), asdict(NetworkOptions())
-        for name in names:
-            if given[name] != default[name]:
-                raise ArgumentError(
-                    f"--network auto and --{name.replace('_', '-')} exclude each other, "
-                    "because auto chooses the settings of the networks"
-                )
+    if options.network == "auto" and options.changed:
+        raise ArgumentError(
+            f"--network auto and --{options.changed[0].replace('_', '-')} exclude each "
+            "other, because auto chooses the settings of the networks"
+        )
     given = {"--model": options.model is not None, "--rank": options.rank is not None}
     names = [name for name, is_given in given.items() if is_given]
     if options.finetune is None and names:
@@ -82,11 +91,19 @@ def check_network(options: NetworkOptions, kind: Kind) -> None:
 
 
 def select_network(
-    options: NetworkOptions, kind: Kind, train: Dataset, *others: Dataset
+    options: NetworkOptions,
+    kind: Kind,
+    train: Dataset,
+    *,
+    valid: Dataset | None,
+    test: Dataset | None,
 ) -> Config | str:
-    """Choose a network or an ensemble for the training records, and apply the options."""
-    if options.network == "auto":
-        return options.network
+    """Choose a network or an ensemble for the training records, or ``"auto"``."""
+    can_select = not options.changed and valid is not None and not have_several_processes()
+    network = options.network or ("auto" if can_select else "standard")
+    if network == "auto":
+        return network
+    others = [part for part in (valid, test) if part is not None]
     config = _select_member(options, kind, train, *others)
     return config if options.members == 1 else EnsembleConfig.of(config, options.members)
 

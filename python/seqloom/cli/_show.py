@@ -42,7 +42,14 @@ def show_run(console: Console, run: "Run") -> None:
     kept = f"kept   epoch {run.best_epoch} of {len(run.history)}, {chosen}"
     if run.candidates:
         size = f"{run.model.number_of_parameters:,} parameters"
-        kept = f"kept   {name_model(run.model, run.candidates)}; {size}"
+        kept = f"kept   {name_model(run.model, run.candidates)}: {size}, reads "
+        encoder = run.trained.encoder
+        has_alphabet = hasattr(encoder, "alphabet")
+        kept += (
+            f"{encoder.alphabet} ({type(encoder).__name__})"
+            if has_alphabet
+            else record_noun(run)
+        )
     console.print(kept)
     if run.folder is not None:
         console.print(f"model  {run.folder}")

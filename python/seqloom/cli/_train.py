@@ -269,8 +269,7 @@ def _train_run(
     """Train a network and show the progress."""
     warn_about_untrained_classes(warnings, part)
     warn_about_overlaps(warnings, part, test)
-    judges = [it for it in (part.valid, test) if it is not None]
-    config = choose_network(part.train, *judges)
+    config = choose_network(part.train, valid=part.valid, test=test)
     if part.title:
         console.line()
         console.print(part.title)

@@ -148,11 +148,6 @@ class Ensemble(Module):
         """Number of epochs that `fit` uses by default; None for the general default."""
         return getattr(self.members[0], "epochs", None)
 
-    @property
-    def weight_decay(self) -> float | None:
-        """Weight decay that `fit` uses by default; None for the general default."""
-        return getattr(self.members[0], "weight_decay", None)
-
     def logits(
         self, x: Tensor, *, mask: Tensor | None = None, key: Key | None = None
     ) -> Tensor:
@@ -199,6 +194,11 @@ class Ensemble(Module):
         """
         count = len(self.members)
         return [None if key is None else key.fold(number) for number in range(count)]
+
+
+def is_trainable(model: Module) -> bool:
+    """Return whether a network has a parameter that is not frozen."""
+    return any(param.trainable for _, param in model.parameters())
 
 
 def mean_of(values: list[Any]) -> Any:

@@ -220,8 +220,10 @@ _MAX_INSPECTED_RECORDS = 256
 _MIN_AGREEMENT = 0.6
 # With fewer records, many residues agree by chance.
 _MIN_RECORDS = 10
-# Width chosen on simulated mutational scans (benchmarks/mutational_scan.py).
+# Width and weight decay, chosen on mutational scans. Precise measurements need a small
+# decay and noisy measurements a large decay, so `fit("auto")` compares two decays.
 _ALIGNED_FEATURES = 64
+_ALIGNED_DECAY = 1.0
 
 
 def for_counts() -> dict[str, Any]:
@@ -232,7 +234,8 @@ def for_counts() -> dict[str, Any]:
 def for_windows(length: int, train: Examples, *, inputs: str) -> dict[str, Any]:
     """Return the network settings for sequences of equal length."""
     if inputs != "numbers" and are_variants(train):
-        return {"length": length, "widths": (), "aligned": _ALIGNED_FEATURES}
+        sizes = {"length": length, "widths": (), "aligned": _ALIGNED_FEATURES}
+        return {**sizes, "weight_decay": _ALIGNED_DECAY}
     # Strong dropout helps classification, but makes regression less accurate.
     dropout = {} if train.task == "regress" else {"dropout": 0.5}
     pools = (1, 2, 2) if length >= _MIN_POOLED_LENGTH else ()

@@ -25,6 +25,9 @@ from seqloom.train._parts import Parts
 _MAX_VALUES = 1 << 25
 _MAX_VARIANTS = 5000
 _MAX_FEATURES = 20_000
+# Length of the longest k-mers of DNA and RNA, which have 4 letters: as long as many motifs
+# of transcription factors.
+_MOTIF_LENGTH = {4: 6}
 # Maximum number of values that are read at a time.
 _BATCH_VALUES = 1 << 23
 
@@ -137,7 +140,8 @@ def _list_sequence_features(
         and network_encoder.width == size
         and network_encoder.case != "mask"
     )
-    for k in sorted({1, choose_k(size)}):
+    short = choose_k(size)
+    for k in sorted({1, short, _MOTIF_LENGTH.get(size, short)}):
         encoder = Kmer(k, alphabet, counts=True, **rules)
         yield RecordFeatures(
             name="composition" if k == 1 else f"{k}-mer counts",

@@ -93,10 +93,10 @@ class Baseline:
     Sequences have these baselines: the most frequent class, and logistic regression on
     three kinds of features. The features are the composition (residue frequencies and
     length), counts of k-mers, and one-hot residues if all sequences have the same length.
-    The k-mers are 4-mers of DNA and RNA, and 2-mers of proteins. For regression tasks,
-    the baselines are the mean and ridge regression. The baselines of genotypes are ridge
-    regression and the lasso. The penalty of each linear model is chosen on the validation
-    set.
+    The k-mers are 4-mers and 6-mers of DNA and RNA, and 2-mers of proteins. For
+    regression tasks, the baselines are the mean and ridge regression. The baselines of
+    genotypes are ridge regression and the lasso. The penalty of each linear model is
+    chosen on the validation set.
 
     Attributes:
         name: The model and its features, such as ``"logistic regression, 4-mer counts"``.

@@ -25,6 +25,7 @@ from seqloom.infer._loop import run_model
 from seqloom.infer._predict import compute_metrics, score_records
 from seqloom.infer._scores import compute_exact_scores
 from seqloom.models import Classify, Custom, Ensemble, Regress, Task, TorchModule
+from seqloom.models._ensemble import is_trainable
 from seqloom.models._training_facts import find_duplicates
 from seqloom.nn import Module
 from seqloom.report import auprc_interval, auroc_interval, pearson_interval, wilson_interval
@@ -104,14 +105,21 @@ class Validation:
             labels = np.asarray(part.labels)
             candidates = list_candidates(model) if self.job.selects else [model]
             with self.job.ranks.sharing():
-                outputs = [
-                    run_model(it, part, batch_size=trained.batch_size) for it in candidates
-                ]
-            losses = [self.objective.loss_of(model, it, labels) for it in outputs]
-            if len(losses) > 1:
-                found |= {f"loss_{it}": loss for it, loss in enumerate(losses, start=1)}
+                outputs = {
+                    number: run_model(it, part, batch_size=trained.batch_size)
+                    for number, it in enumerate(candidates, start=1)
+                    if not self.job.selects or is_trainable(it)
+                }
+            losses = {
+                number: self.objective.loss_of(model, it, labels)
+                for number, it in outputs.items()
+            }
+            if len(candidates) > 1:
+                # A candidate that is no longer trained has no loss.
+                numbers = range(1, len(candidates) + 1)
+                found |= {f"loss_{it}": losses.get(it, math.nan) for it in numbers}
             # The metrics are those of the best candidate.
-            best = min(range(len(losses)), key=lambda it: as_comparable(losses[it]))
+            best = min(losses, key=lambda it: as_comparable(losses[it]))
             found["loss"], logits = losses[best], outputs[best]
             found |= trained.task.measure_outputs(labels, logits)
             found |= self._measure_metrics(labels, trained.task.activate(logits))

@@ -15,7 +15,7 @@ from seqloom._key import Key
 from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.infer._forward import Forward, find_label_name, to_tensor, to_tensors
 from seqloom.models import Ensemble, Task, TorchModule
-from seqloom.models._ensemble import mean_of
+from seqloom.models._ensemble import is_trainable, mean_of
 from seqloom.models._examples import to_float32
 from seqloom.models._torch_module import to_torch
 from seqloom.nn import Module, value_and_grad
@@ -114,13 +114,12 @@ class BatchLoss:
         # In training, each member of an ensemble learns from its own outputs. The
         # validation loss is computed from the mean outputs of all members.
         inputs, labels = _without_labels(arrays), arrays[_LABELS_KEY]
-        members, keys = [model], [key]
+        pairs = [(model, key)]
         if isinstance(model, Ensemble) and model.training:
-            members, keys = model.members, model.split_key(key)
-        outputs = [
-            Forward.of(member).call(member, inputs, own)
-            for member, own in zip(members, keys, strict=True)
-        ]
+            pairs = list(zip(model.members, model.split_key(key), strict=True))
+            # Members that are frozen do not learn, so their outputs are not needed.
+            pairs = [it for it in pairs if is_trainable(it[0])] or pairs
+        outputs = [Forward.of(member).call(member, inputs, own) for member, own in pairs]
         for found in outputs:
             self._check_outputs(found)
         losses = [function(found, labels) for found in outputs]

@@ -51,6 +51,7 @@ class Plan:
         is_compiled: True if the training step is compiled.
         network: The name of the network's class.
         most_epochs: The maximum number of epochs, if the number of epochs was not set.
+        budget: The maximum duration of training in seconds, or None.
         facts: The settings of the run and a description of the machine, as in the report.
 
     Examples:
@@ -76,6 +77,7 @@ class Plan:
     is_compiled: bool = False
     network: str = ""
     most_epochs: int = 0
+    budget: float | None = None
     facts: Mapping[str, Fact] = field(default_factory=dict[str, Fact])
 
 
@@ -162,6 +164,8 @@ def describe_plan(plan: Plan) -> str:
     more, place, batch = "", "", ""
     if plan.most_epochs > plan.epochs:
         more = f", up to {plan.most_epochs} while the validation loss falls"
+    if plan.budget is not None:
+        more += f", or fewer to end within {plan.budget:,g} s"
     if plan.first_batch > 1:
         batch = f", batch {plan.first_batch:,}"
     if plan.first_epoch > plan.epochs:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from seqloom._key import Key
+from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError
 from seqloom.infer._kinds import find_encoder_kind
 from seqloom.infer._loop import run_model
@@ -25,8 +26,10 @@ from seqloom.train._ranks import Ranks
 from seqloom.train._settings import FitSettings
 
 # Each further member of an ensemble must lower the validation loss by this fraction.
-_MIN_GAIN = 0.02
+_MIN_GAIN = 0.01
 _MAX_MEMBERS = 3
+# Weight decays of two networks of variants: for precise, and for noisy measurements.
+_ALIGNED_DECAYS = (0.3, 3.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,16 +94,24 @@ def list_networks(
     config = find_encoder_kind(train.encoder).network(train, *others)
     if not isinstance(config, SequenceCNNConfig) or config.inputs == "counts":
         return config
-    other = config
-    if config.length is not None and not config.aligned:
-        # Mean and maximum over all positions suit motifs that may be anywhere.
-        other = SequenceCNNConfig(
-            channels=config.channels,
-            outputs=config.outputs,
-            inputs=config.inputs,
-            vocabulary=config.vocabulary,
+    if config.aligned:
+        return EnsembleConfig(
+            tuple(replace(config, weight_decay=it) for it in _ALIGNED_DECAYS)
         )
-    return EnsembleConfig((config, other))
+    # Mean and maximum over all positions suit motifs that may be anywhere.
+    pooled = SequenceCNNConfig(
+        channels=config.channels,
+        outputs=config.outputs,
+        inputs=config.inputs,
+        vocabulary=config.vocabulary,
+    )
+    networks = (pooled,) if config == pooled else (config, pooled)
+    encoder = train.encoder
+    is_dna = isinstance(encoder, OneHot) and encoder.alphabet == "dna"
+    if is_dna and encoder.case != "keep":
+        networks = (*networks, replace(pooled, both_strands=True))
+    # Two networks with other initial weights, if no other network suits the records.
+    return EnsembleConfig(networks if len(networks) > 1 else networks * 2)
 
 
 def select_model(
@@ -149,8 +160,11 @@ def _name_network(network: Module) -> str:
     name, config = describe_network(network), config_of(network)
     if not isinstance(config, SequenceCNNConfig):
         return name
-    length = "any length" if config.length is None else f"length {config.length}"
-    return f"{name}, {length}"
+    words = [name, "any length" if config.length is None else f"length {config.length}"]
+    words += ["both strands"] if config.both_strands else []
+    if config.weight_decay is not None:
+        words.append(f"weight decay {config.weight_decay:g}")
+    return ", ".join(words)
 
 
 def name_model(model: Module, candidates: tuple[Candidate, ...]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias
 from seqloom._arguments import as_seed, quote
 from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError, BackendError
-from seqloom.models import TorchModule
+from seqloom.models import Ensemble, TorchModule
 from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
 from seqloom.tensor import Backend, backend as find_backend
@@ -151,6 +151,11 @@ class FitSettings:
                     "than in float32; leave precision out (--precision), or choose a "
                     "backend and device with fast half precision"
                 )
+        if self.epochs.budget is not None and processes > 1:
+            # The processes would measure different times, and stop at different epochs.
+            raise ArgumentError(
+                f"budget (--budget) needs one process, got {processes}; set epochs (--epochs)"
+            )
         if self.computation.compile is not True:
             return
         if is_torch:
@@ -175,12 +180,11 @@ class FitSettings:
         if epochs.epochs is None:
             epochs = replace(epochs, epochs=getattr(network, "epochs", None))
         if decay is None:
-            decay = getattr(network, "weight_decay", None)
-        return replace(
-            self,
-            epochs=epochs,
-            weight_decay=_DEFAULT_WEIGHT_DECAY if decay is None else decay,
-        )
+            members = network.members if isinstance(network, Ensemble) else [network]
+            decays = {find_weight_decay(it) for it in members}
+            # None: each member of the ensemble has its own weight decay.
+            decay = decays.pop() if len(decays) == 1 else None
+        return replace(self, epochs=epochs, weight_decay=decay)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON values, to compare with a resumed run."""
@@ -204,6 +208,12 @@ class FitSettings:
             "weight_average": updates.weight_average,
             "drop_last": self.batches.drop_last,
         }
+
+
+def find_weight_decay(network: Module) -> float:
+    """Return the weight decay of a network if the user sets none."""
+    decay: float | None = getattr(network, "weight_decay", None)
+    return _DEFAULT_WEIGHT_DECAY if decay is None else decay
 
 
 def _describe(value: Optimizer | Callable[..., Any] | None) -> Any:

@@ -266,7 +266,7 @@ def should_compile(job: FitJob) -> bool:
     if is_users or isinstance(train, LoaderBatches):
         return False
     count = count_batches(train, settings.batches)
-    steps = count * ends_of_rounds(settings.epochs.epochs, [])[0]
+    steps = count * ends_of_rounds(settings.epochs, [])[0]
     is_enough = steps >= _MIN_COMPILED_STEPS.get(
         settings.target.name.partition(":")[0], steps + 1
     )

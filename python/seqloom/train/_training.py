@@ -3,13 +3,14 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from seqloom._signals import SignalDelayer
 from seqloom.data import DataLoader
 from seqloom.errors import ArgumentError
 from seqloom.models import Custom
-from seqloom.models._ensemble import describe_network
+from seqloom.models._ensemble import describe_network, is_trainable
 from seqloom.models._folder import make_checkpoint_folder, write_history
 from seqloom.models._trained import save_config
 from seqloom.optim import LossScale, WeightAverage
@@ -17,7 +18,7 @@ from seqloom.report._values import Fact
 from seqloom.tensor import scope
 from seqloom.train._card import write_card_of_unfinished
 from seqloom.train._checkpoints import Checkpoints, RunState
-from seqloom.train._evaluation import Validation
+from seqloom.train._evaluation import Validation, list_candidates
 from seqloom.train._job import FitJob
 from seqloom.train._loss import BatchLoss, check_finite_epoch
 from seqloom.train._parts import (
@@ -40,6 +41,10 @@ from seqloom.train._updates import (
     make_rates,
 )
 from seqloom.train._values import Interval
+
+# After a round, candidates with a higher validation loss than this, relative to the
+# lowest loss, are not trained further.
+_MAX_CANDIDATE_LOSS = 1.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +81,28 @@ class Training:
         loader = make_loader(job.parts.train, job.settings, job.ranks)
         epochs = job.settings.epochs
         while not self.watchers.is_stopped:
-            ends = ends_of_rounds(epochs.epochs, state.history)
+            ends = ends_of_rounds(epochs, state.history)
             current = Round.of(state.epoch, ends)
             patience, waited = epochs.early_stop, state.epoch - state.best_epoch
             if current is None or (patience is not None and waited >= patience):
                 break
             if state.epoch == current.start > 0:
                 self.watchers.on_more(current.end)
+            if job.selects:
+                self._freeze_candidates(state.history[: current.start])
             self._run_epoch(loader, current)
+
+    def _freeze_candidates(self, history: list[dict[str, Any]]) -> None:
+        """Exclude candidates from this round that were much worse in earlier rounds."""
+        candidates = list_candidates(self.state.model)
+        names = [f"valid_loss_{it}" for it in range(1, len(candidates) + 1)]
+        lowest = [
+            min((row[name] for row in history if row.get(name) is not None), default=inf)
+            for name in names
+        ]
+        for loss, candidate in zip(lowest, candidates, strict=True):
+            if loss > _MAX_CANDIDATE_LOSS * min(lowest) and is_trainable(candidate):
+                candidate.freeze()
 
     def _run_epoch(self, loader: DataLoader | LoaderBatches, current: Round) -> None:
         """Train to the end of the epoch, validate, and write a checkpoint."""
@@ -160,7 +179,7 @@ class Training:
         """Return the description of the run that callbacks receive before training."""
         job, state = self.job, self.state
         settings, parts, model = job.settings, job.parts, state.model
-        epochs, has_valid = settings.epochs.epochs, parts.valid is not None
+        epochs, has_valid = settings.epochs, parts.valid is not None
         return Plan(
             first_epoch=state.epoch + 1,
             first_batch=len(state.steps) + 1,
@@ -175,7 +194,8 @@ class Training:
             folder=settings.folder.path,
             is_compiled=self.steps.compiling.is_on,
             network=describe_network(model),
-            most_epochs=count_max_epochs(epochs, has_valid=has_valid),
+            most_epochs=count_max_epochs(epochs.epochs, has_valid=has_valid),
+            budget=epochs.seconds,
             facts=self._facts(),
         )
 
@@ -189,6 +209,8 @@ class Training:
                     f"{state.epoch}, in rounds; the weights are those of epoch "
                     f"{state.best_epoch}"
                 )
+        if (budget := self.job.settings.epochs.seconds) is not None:
+            epochs = f"{epochs or state.epoch}; the budget was {budget:,g} s"
         compiled = self.steps.compiling.describe()
         return self.job.list_settings(compiled=compiled, epochs=epochs)
 
@@ -269,7 +291,7 @@ def _make_state(job: FitJob) -> RunState:
     """Create the state of a run before its first step."""
     settings, model = job.settings, job.trained.model
     updates, size = settings.updates, settings.batches.accumulate
-    optimizer = updates.optimizer or make_optimizer(model, settings.weight_decay or 0.0)
+    optimizer = updates.optimizer or make_optimizer(model, settings.weight_decay)
     state = RunState(model, optimizer)
     if settings.computation.precision == "float16":
         state.loss_scale = LossScale()

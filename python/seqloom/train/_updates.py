@@ -1,14 +1,16 @@
 """Weight updates: learning rates, loss scale, clipping, accumulation and averaging."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
+from statistics import mean
 from typing import Any, Self
 
 from seqloom.errors import GradientError, RecordError
-from seqloom.models import TorchModule
+from seqloom.models import Ensemble, TorchModule
 from seqloom.nn import GroupNorm, LayerNorm, Module, Param, RMSNorm
 from seqloom.nn._batch_norm import BatchNorm
 from seqloom.optim import (
@@ -21,7 +23,8 @@ from seqloom.optim import (
 )
 from seqloom.record import Record
 from seqloom.tensor import Gradients, Tensor
-from seqloom.train._settings import FitSettings
+from seqloom.train._settings import FitSettings, find_weight_decay
+from seqloom.train._values import Epochs
 
 # The fraction of steps in which the learning rate rises.
 _WARMUP_SHARE = 0.1
@@ -29,10 +32,11 @@ _WARMUP_SHARE = 0.1
 # number of epochs.
 FIRST_ROUND = 20
 _MAX_ROUNDS = 4
-# Another round follows if the best epoch is after this fraction of all epochs. The
-# validation loss must also have fallen by at least 1 % in the last round.
+# Another round follows if the best epoch is after this fraction of all epochs. In the last
+# round, the validation loss must also have fallen by at least this fraction of the loss
+# after the first epoch: a smaller decrease changes few predictions.
 _LATE_EPOCH_SHARE = 0.75
-_MAX_LOSS_RATIO = 0.99
+_MIN_FALL = 0.02
 # If float16 overflows at a smaller loss scale than this, the network has diverged.
 _MIN_LOSS_SCALE = 1.0
 _NORM_LAYERS = (BatchNorm, GroupNorm, LayerNorm, RMSNorm)
@@ -84,18 +88,29 @@ def make_rates(
     return schedule
 
 
-def ends_of_rounds(epochs: int | None, history: list[dict[str, Any]]) -> list[int]:
+def ends_of_rounds(epochs: Epochs, history: list[dict[str, Any]]) -> list[int]:
     """Return the last epoch of each round, after which the learning rate is 0."""
-    if epochs is not None:
-        return [epochs]
-    ends = [FIRST_ROUND]
+    most = _count_affordable(epochs.seconds, history)
+    ends = [min(epochs.epochs or FIRST_ROUND, most)]
+    if epochs.epochs is not None:
+        return ends
     while (
         len(history) >= ends[-1]
         and len(ends) < _MAX_ROUNDS
+        and 2 * ends[-1] <= most
         and _is_improving(history, ends)
     ):
         ends.append(2 * ends[-1])
     return ends
+
+
+def _count_affordable(budget: float | None, history: list[dict[str, Any]]) -> int:
+    """Return the number of epochs that fit into a budget of seconds, at least 1."""
+    if budget is None or not history:
+        return sys.maxsize
+    # The first epoch is slower than the others, because the step is compiled.
+    first, *others = (float(row["seconds"]) for row in history)
+    return 1 + int(max(budget - first, 0.0) / (mean(others) if others else first))
 
 
 def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
@@ -105,7 +120,7 @@ def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
     losses = [float(row["valid_loss"]) for row in history[: ends[-1]]]
     before = losses[: ends[-2] if len(ends) > 1 else 0]
     is_late = losses.index(min(losses)) + 1 > _LATE_EPOCH_SHARE * ends[-1]
-    return is_late and min(losses) < _MAX_LOSS_RATIO * min(before, default=inf)
+    return is_late and min(losses) < min(before, default=inf) - _MIN_FALL * losses[0]
 
 
 def count_max_epochs(epochs: int | None, *, has_valid: bool) -> int:
@@ -210,8 +225,11 @@ class Accumulation:
         return self
 
 
-def make_optimizer(model: Module, weight_decay: float) -> AdamW:
-    """Return AdamW without weight decay of biases and normalisation layers."""
+def make_optimizer(model: Module, decay: float | None) -> AdamW:
+    """Return AdamW without weight decay of biases and normalisation layers.
+
+    If `decay` is None, each member of an ensemble has its own default weight decay.
+    """
     norms = {id(part) for part in _list_norm_parameters(model)}
     undecayed = tuple(
         path
@@ -220,9 +238,21 @@ def make_optimizer(model: Module, weight_decay: float) -> AdamW:
         or _BIAS_NAME.search(path.rpartition(".")[2])
         or id(param) in norms
     )
-    with_one_scale: tuple[str, ...] = getattr(model, "one_scale", ())
-    optimizer = AdamW(weight_decay=weight_decay).group(undecayed, weight_decay=0.0)
-    return optimizer.group(with_one_scale, one_scale=True)
+    optimizer = AdamW(weight_decay=decay or 0.0)
+    parts = [("", model, decay or 0.0)]
+    if decay is None and isinstance(model, Ensemble):
+        parts = [
+            (f"members.{number}.", member, find_weight_decay(member))
+            for number, member in enumerate(model.members)
+        ]
+        for prefix, _, own in parts:
+            optimizer = optimizer.group(f"{prefix}*", weight_decay=own)
+    optimizer = optimizer.group(undecayed, weight_decay=0.0)
+    # The last group that matches a parameter applies.
+    for prefix, member, own in parts:
+        scaled = tuple(f"{prefix}{it}" for it in getattr(member, "one_scale", ()))
+        optimizer = optimizer.group(scaled, weight_decay=own, one_scale=True)
+    return optimizer
 
 
 def _list_norm_parameters(model: Module) -> Iterator[Any]:

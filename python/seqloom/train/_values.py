@@ -116,15 +116,22 @@ class Epochs:
             validation set, rounds of 20, 40 and 80 further epochs follow while the
             validation loss still falls.
         early_stop: Stop after this number of epochs without a lower validation loss.
+        budget: The maximum duration of training in seconds, or a text such as ``"90s"``,
+            ``"2m"`` or ``"1h"``. The number of epochs is reduced so that training ends in
+            time; at least one epoch is trained. With a budget, another machine may train
+            another number of epochs.
 
     Examples:
         >>> import seqloom as sl
         >>> epochs = sl.train.Epochs(100, early_stop=10)
+        >>> sl.train.Epochs(budget="2m").seconds
+        120.0
     """
 
     epochs: int | None = None
     _: KW_ONLY
     early_stop: int | None = None
+    budget: float | str | None = None
 
     def __post_init__(self) -> None:
         # Convert NumPy integers, because a checkpoint saves the fields as JSON.
@@ -132,6 +139,19 @@ class Epochs:
             if (count := getattr(self, name)) is not None:
                 count = as_integer(format_option(name), count, least=1)
                 object.__setattr__(self, name, count)
+        if not isinstance(self.budget, str) and self.budget is not None:
+            object.__setattr__(self, "budget", as_positive("budget", self.budget))
+        elif self.budget is not None and not self.seconds:
+            raise ArgumentError(
+                'budget (--budget) must be a time such as "90s", "2m" or "1h", got '
+                f"{quote(self.budget)}"
+            )
+
+    @property
+    def seconds(self) -> float | None:
+        """The budget in seconds, or None."""
+        is_text = isinstance(self.budget, str)
+        return _parse_time(self.budget) if is_text else self.budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,10 +345,8 @@ class Interval:
         if every == "epoch":
             return cls()
         if isinstance(every, str):
-            match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|min|h)", every.strip())
-            if match is not None and float(match[1]):
-                unit = {"s": 1.0, "min": 60.0, "h": 3600.0}[match[2]]
-                return cls(seconds=float(match[1]) * unit)
+            if seconds := _parse_time(every):
+                return cls(seconds=seconds)
         else:
             with suppress(ArgumentError):
                 return cls(steps=as_integer("checkpoint_every", every, least=1))
@@ -346,6 +364,14 @@ class Interval:
             return False
         rest = cost / self.share if self.share else 0.0
         return elapsed >= max(self.seconds, rest)
+
+
+def _parse_time(text: str) -> float:
+    """Return the seconds of a time such as "90s" or "2m"; 0 if the text is not a time."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(s|m|min|h)", text.strip())
+    if match is None:
+        return 0.0
+    return float(match[1]) * {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}[match[2]]
 
 
 def format_option(name: str) -> str:

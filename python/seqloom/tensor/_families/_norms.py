@@ -355,7 +355,7 @@ def numpy_batch_norm(
     Returns:
         The output (0 at masked positions), the means and the biased variances ``(c,)``.
     """
-    x = np.ascontiguousarray(x)
+    x, mask = np.ascontiguousarray(x), _make_contiguous(mask)
     mean, variance = np.empty((2, x.shape[1]), x.dtype)
     outs = out or (allocate(x.shape, x.dtype), mean, variance)
     _native.batch_norm(x, mask, weight, bias, eps, *outs, b.threads)
@@ -377,6 +377,7 @@ def numpy_batch_norm_grad(
 ) -> Triple:
     """Return the gradients of ``batch_norm`` with respect to input, weight and bias."""
     x, grad = np.ascontiguousarray(x), np.ascontiguousarray(grad)
+    mask = _make_contiguous(mask)
     by_weight, by_bias = np.empty((2, *weight.shape), x.dtype)
     outs = out or (allocate(x.shape, x.dtype), by_weight, by_bias)
     _native.batch_norm_grad(x, grad, mask, weight, mean, variance, eps, *outs, b.threads)
@@ -394,7 +395,12 @@ def numpy_scale_shift(
     out: Floats | None = None,
 ) -> Floats:
     """Return ``x * scale + shift`` per channel; 0 where the mask ``(n, l)`` is 0."""
-    x = np.ascontiguousarray(x)
+    x, mask = np.ascontiguousarray(x), _make_contiguous(mask)
     out = allocate(x.shape, x.dtype) if out is None else out
     _native.scale_shift(x, mask, scale, shift, out, b.threads)
     return out
+
+
+def _make_contiguous(mask: Floats | None) -> Floats | None:
+    """Return a contiguous mask, as the kernels require; a flipped mask is not contiguous."""
+    return None if mask is None else np.ascontiguousarray(mask)

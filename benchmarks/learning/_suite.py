@@ -1,0 +1,206 @@
+"""Train with defaults on each task, and compare with baselines and with tree ensembles.
+
+The test set is a fifth of the records, and is read once per model. The validation set is
+an eighth of the other records; every choice of `fit` and of the baselines is made on it.
+The trees, with the defaults of scikit-learn, are fitted on both parts.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.metrics import matthews_corrcoef
+
+from benchmarks._measure import full_or_quick
+from benchmarks._page import describe_machine, markdown_table, publish_section
+from benchmarks.learning._tasks import TASKS, LearningTask
+from seqloom.data import Dataset, GenotypeEncoder, split
+from seqloom.models import Classify, Task
+from seqloom.nn import r2, spearman
+from seqloom.train import Run, fit
+from seqloom.train._baseline_features import RecordFeatures, list_features
+from seqloom.train._baselines import fit_baselines
+from seqloom.train._parts import Parts
+
+SEEDS = full_or_quick(3, 1)
+RESAMPLES = full_or_quick(500, 100)
+TABLE_COLUMNS = (
+    "task",
+    "metric",
+    "best baseline",
+    "best trees",
+    "seqloom",
+    "minus baseline, 95 % interval",
+    "minus trees, 95 % interval",
+    "seconds",
+)
+Scores = dict[str, NDArray[Any]]  # model -> scores (records, outputs) on the test set
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The test labels of one seed, and the predictions of each model."""
+
+    labels: NDArray[Any]
+    ours: NDArray[Any]
+    baselines: Scores
+    trees: Scores
+    seconds: float
+    chosen: str
+
+
+def main() -> None:
+    """Evaluate all models on each task, and write the table."""
+    rows = [row for task in TASKS if (row := _evaluate_task(task)) is not None]
+    text = f"{markdown_table(TABLE_COLUMNS, rows)}\n\n{_count_verdicts(rows)}\n\n"
+    publish_section("learning", text + describe_machine("numpy", "scikit-learn"))
+
+
+def _evaluate_task(task: LearningTask) -> tuple[str, ...] | None:
+    """Return the table row of a task; None if its files are missing."""
+    try:
+        trials = [run_trial(task, seed) for seed in range(SEEDS)]
+    except FileNotFoundError as error:
+        print(f"{task.name}: skipped, because {error.filename} is missing", flush=True)
+        return None
+    row = summarize(task, trials)
+    print(*row, "; ".join(it.chosen for it in trials), sep=" | ", flush=True)
+    return row
+
+
+def run_trial(task: LearningTask, seed: int, **options: Any) -> Trial:
+    """Split the records of a task, train with the defaults, and fit the other models."""
+    data = task.read(seed)
+    shares, groups = (0.7, 0.1, 0.2), "similar" if task.has_homologs else None
+    train, valid, test = split(data, shares, groups=groups, seed=seed)
+    start = time.perf_counter()
+    run = fit("auto", train, valid, test=test, seed=seed, progress=False, **options)
+    seconds = time.perf_counter() - start
+    assert run.test is not None
+    sets = [_with_encoder(part, run.trained.encoder) for part in (train, valid, test)]
+    linear = SimpleNamespace(trained=run.trained, parts=Parts(sets[0], sets[1], None))
+    kind: Any = run.trained.task
+    return Trial(
+        labels=np.asarray(run.test.labels),
+        ours=run.test.scores.to_numpy(),
+        baselines={
+            it.name: kind.activate(it.score(sets[2])) for it in fit_baselines(linear)
+        },
+        trees=dict(_fit_trees(kind, sets, seed)),
+        seconds=seconds,
+        chosen=_describe(run),
+    )
+
+
+def _with_encoder(part: Dataset, encoder: Any) -> Dataset:
+    """Return genotypes with the fitted encoder of a model; sequences have their encoder."""
+    return part.with_encoder(encoder) if isinstance(encoder, GenotypeEncoder) else part
+
+
+def _describe(run: Run) -> str:
+    """Return the selected candidates, the best epoch and the number of epochs."""
+    names = " + ".join(it.name for it in run.candidates if it.is_selected)
+    return f"{names} ({run.best_epoch} of {len(run.history)} epochs)"
+
+
+def _fit_trees(
+    task: Task, sets: list[Dataset], seed: int
+) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield the scores of a random forest and of boosted trees on each kind of features."""
+    is_classes = isinstance(task, Classify)
+    forest: Any = RandomForestClassifier if is_classes else RandomForestRegressor
+    boosted: Any = (
+        HistGradientBoostingClassifier if is_classes else HistGradientBoostingRegressor
+    )
+    known, (*_, test) = sets[:2], sets
+    labels = np.concatenate([np.asarray(part.labels) for part in known]).ravel()
+    for features in list_features(Parts(*sets)):
+        if features.name == "6-mer counts":
+            continue  # the trees would take minutes
+        x = np.concatenate([_read(features, part) for part in known])
+        held = _read(features, test)
+        for name, make in (
+            ("random forest", lambda: forest(n_jobs=-1, random_state=seed)),
+            ("boosted trees", lambda: boosted(random_state=seed)),
+        ):
+            model = make().fit(x, labels)
+            found = model.predict_proba(held) if is_classes else model.predict(held)
+            yield f"{name}, {features.name}", found.reshape(len(held), -1)
+
+
+def _read(features: RecordFeatures, part: Dataset) -> NDArray[Any]:
+    return features(part, np.arange(len(part)))
+
+
+def summarize(task: LearningTask, trials: list[Trial]) -> tuple[str, ...]:
+    """Return mean scores, and intervals of the differences from the best other models."""
+    measure = _MEASURES[task.metric]
+
+    ours = float(np.mean([measure(it.labels, it.ours) for it in trials]))
+    cells, gaps = list[str](), list[str]()
+    for kind in ("baselines", "trees"):
+        scores: list[Scores] = [getattr(it, kind) for it in trials]
+        means = {
+            name: np.mean(
+                [
+                    measure(it.labels, own[name])
+                    for it, own in zip(trials, scores, strict=True)
+                ]
+            )
+            for name in scores[0]
+        }
+        best = max(means, key=lambda name: np.nan_to_num(means[name], nan=-1))
+        differences = [
+            _bootstrap(measure, it, own[best])
+            for it, own in zip(trials, scores, strict=True)
+        ]
+        low, high = np.quantile(np.mean(differences, axis=0), (0.025, 0.975))
+        cells.append(f"{means[best]:.3f} ({best})")
+        gaps.append(f"{ours - means[best]:+.3f} ({low:+.3f} to {high:+.3f})")
+    seconds = f"{np.mean([it.seconds for it in trials]):.0f}"
+    return (task.name, task.metric, *cells, f"{ours:.3f}", *gaps, seconds)
+
+
+def _bootstrap(
+    measure: Callable[[Any, Any], float], trial: Trial, other: NDArray[Any]
+) -> list[float]:
+    """Return the difference of the metrics on resampled test records."""
+    rng, count = np.random.default_rng(0), len(trial.labels)
+    draws = (rng.integers(0, count, count) for _ in range(RESAMPLES))
+    return [
+        measure(trial.labels[it], trial.ours[it]) - measure(trial.labels[it], other[it])
+        for it in draws
+    ]
+
+
+_MEASURES: dict[str, Callable[[Any, Any], float]] = {
+    "mcc": lambda labels, scores: float(matthews_corrcoef(labels, scores.argmax(axis=1))),
+    "spearman": lambda labels, scores: spearman(labels.ravel(), scores.ravel()),
+    "r2": lambda labels, scores: r2(labels.reshape(-1, 1), scores.reshape(-1, 1)),
+}
+
+
+def _count_verdicts(rows: list[tuple[str, ...]]) -> str:
+    """Count the tasks on which the intervals exclude 0."""
+    baseline, trees = (
+        [[float(it) for it in row[column].split("(")[1][:-1].split(" to ")] for row in rows]
+        for column in (5, 6)
+    )
+    better = sum(low > 0 for low, _ in baseline)
+    worse = sum(high < 0 for _, high in baseline)
+    below = sum(high < 0 for _, high in trees)
+    return (
+        f"Of {len(rows)} tasks, seqloom is better than the best baseline on {better}, and "
+        f"worse on {worse}. It is worse than the best trees on {below}. The other "
+        "intervals contain 0."
+    )
