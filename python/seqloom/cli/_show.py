@@ -218,7 +218,9 @@ class FoldSpread:
 
 
 def show_folds(console: Console, runs: Sequence["Run"]) -> None:
-    """Print a table of each metric by fold with its mean, and notes on undefined values."""
+    """Print a table of each metric by fold with its mean, the kept models, and notes."""
+    from seqloom.train._selection import name_model
+
     parts = _validation_sets(runs)
     folds = (f"fold {fold}" for fold in range(1, len(parts) + 1))
     table = start_table("", *folds, "mean", "deviation")
@@ -229,6 +231,9 @@ def show_folds(console: Console, runs: Sequence["Run"]) -> None:
         cells = map(_format_metric, it.values)
         table.add_row(metric_title(name), *cells, mean, f"{it.deviation:.4f}")
     console.print(table)
+    for number, run in enumerate(runs, start=1):
+        if run.candidates:
+            console.print(f"fold {number} kept {name_model(run.model, run.candidates)}")
     for note in fold_notes(runs):
         console.print(f"note: {note}")
 
@@ -255,6 +260,11 @@ def fold_spreads(runs: Sequence["Run"]) -> dict[str, FoldSpread]:
 def fold_notes(runs: Sequence["Run"]) -> Iterator[str]:
     """Yield notes on folds in which a metric is undefined or a class was not trained."""
     task = runs[0].trained.task
+    if runs[0].candidates:
+        yield (
+            "each fold also selected its model, so the metrics are slightly too good; --test "
+            "evaluates the models on other records"
+        )
     if task.name == "classify":
         yield from _class_notes(_validation_sets(runs), task.columns)
     if task.name == "multilabel":

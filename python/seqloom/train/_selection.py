@@ -108,7 +108,8 @@ def list_networks(
     networks = (pooled,) if config == pooled else (config, pooled)
     encoder = train.encoder
     is_dna = isinstance(encoder, OneHot) and encoder.alphabet == "dna"
-    if is_dna and encoder.case != "keep":
+    # With some settings, an encoder has further channels.
+    if is_dna and config.channels == len("ACGT"):
         networks = (*networks, replace(pooled, both_strands=True))
     # Two networks with other initial weights, if no other network suits the records.
     return EnsembleConfig(networks if len(networks) > 1 else networks * 2)

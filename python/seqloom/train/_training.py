@@ -180,6 +180,9 @@ class Training:
         job, state = self.job, self.state
         settings, parts, model = job.settings, job.parts, state.model
         epochs, has_valid = settings.epochs, parts.valid is not None
+        network = describe_network(model)
+        if job.selects and (count := len(list_candidates(model))) > 1:
+            network = f"{count} candidate networks"
         return Plan(
             first_epoch=state.epoch + 1,
             first_batch=len(state.steps) + 1,
@@ -193,7 +196,7 @@ class Training:
             parameters=model.number_of_parameters,
             folder=settings.folder.path,
             is_compiled=self.steps.compiling.is_on,
-            network=describe_network(model),
+            network=network,
             most_epochs=count_max_epochs(epochs.epochs, has_valid=has_valid),
             budget=epochs.seconds,
             facts=self._facts(),
