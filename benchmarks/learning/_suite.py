@@ -6,7 +6,7 @@ The trees, with the defaults of scikit-learn, are fitted on both parts.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -25,10 +25,10 @@ from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish_section
 from benchmarks.learning._tasks import TASKS, LearningTask
 from seqloom.data import Dataset, GenotypeEncoder, split
-from seqloom.models import Classify, Task
+from seqloom.models import Classify, Trained
 from seqloom.nn import r2, spearman
-from seqloom.train import Run, fit
-from seqloom.train._baseline_features import RecordFeatures, list_features
+from seqloom.train import fit
+from seqloom.train._baseline_features import list_features
 from seqloom.train._baselines import fit_baselines
 from seqloom.train._parts import Parts
 
@@ -53,8 +53,7 @@ class Trial:
 
     labels: NDArray[Any]
     ours: NDArray[Any]
-    baselines: Scores
-    trees: Scores
+    others: dict[str, Scores]  # "baselines" and "trees"
     seconds: float
     chosen: str
 
@@ -78,68 +77,59 @@ def _evaluate_task(task: LearningTask) -> tuple[str, ...] | None:
     return row
 
 
-def run_trial(task: LearningTask, seed: int, **options: Any) -> Trial:
+def run_trial(task: LearningTask, seed: int) -> Trial:
     """Split the records of a task, train with the defaults, and fit the other models."""
     data = task.read(seed)
     shares, groups = (0.7, 0.1, 0.2), "similar" if task.has_homologs else None
     train, valid, test = split(data, shares, groups=groups, seed=seed)
     start = time.perf_counter()
-    run = fit("auto", train, valid, test=test, seed=seed, progress=False, **options)
+    run = fit("auto", train, valid, test=test, seed=seed, progress=False)
     seconds = time.perf_counter() - start
     assert run.test is not None
-    sets = [_with_encoder(part, run.trained.encoder) for part in (train, valid, test)]
-    linear = SimpleNamespace(trained=run.trained, parts=Parts(sets[0], sets[1], None))
-    kind: Any = run.trained.task
+    chosen = " + ".join(it.name for it in run.candidates if it.is_selected)
+    trained, sets = run.trained, [train, valid, test]
+    if isinstance(trained.encoder, GenotypeEncoder):
+        sets = [part.with_encoder(trained.encoder) for part in sets]
     return Trial(
         labels=np.asarray(run.test.labels),
         ours=run.test.scores.to_numpy(),
-        baselines={
-            it.name: kind.activate(it.score(sets[2])) for it in fit_baselines(linear)
+        others={
+            "baselines": _score_baselines(trained, sets),
+            "trees": _score_trees(trained, sets, seed),
         },
-        trees=dict(_fit_trees(kind, sets, seed)),
         seconds=seconds,
-        chosen=_describe(run),
+        chosen=f"{chosen} ({run.best_epoch} of {len(run.history)} epochs)",
     )
 
 
-def _with_encoder(part: Dataset, encoder: Any) -> Dataset:
-    """Return genotypes with the fitted encoder of a model; sequences have their encoder."""
-    return part.with_encoder(encoder) if isinstance(encoder, GenotypeEncoder) else part
+def _score_baselines(trained: Trained, sets: list[Dataset]) -> Scores:
+    """Return the test scores of the baselines, which are fitted as in `fit`."""
+    train, valid, test = sets
+    linear: Any = SimpleNamespace(trained=trained, parts=Parts(train, valid, None))
+    task: Any = trained.task
+    return {it.name: task.activate(it.score(test)) for it in fit_baselines(linear)}
 
 
-def _describe(run: Run) -> str:
-    """Return the selected candidates, the best epoch and the number of epochs."""
-    names = " + ".join(it.name for it in run.candidates if it.is_selected)
-    return f"{names} ({run.best_epoch} of {len(run.history)} epochs)"
-
-
-def _fit_trees(
-    task: Task, sets: list[Dataset], seed: int
-) -> Iterator[tuple[str, NDArray[Any]]]:
-    """Yield the scores of a random forest and of boosted trees on each kind of features."""
-    is_classes = isinstance(task, Classify)
+def _score_trees(trained: Trained, sets: list[Dataset], seed: int) -> Scores:
+    """Return the test scores of tree ensembles on each kind of features."""
+    is_classes, scores = isinstance(trained.task, Classify), dict[str, NDArray[Any]]()
     forest: Any = RandomForestClassifier if is_classes else RandomForestRegressor
     boosted: Any = (
         HistGradientBoostingClassifier if is_classes else HistGradientBoostingRegressor
     )
-    known, (*_, test) = sets[:2], sets
-    labels = np.concatenate([np.asarray(part.labels) for part in known]).ravel()
+    labels = np.concatenate([np.asarray(part.labels) for part in sets[:2]]).ravel()
     for features in list_features(Parts(*sets)):
         if features.name == "6-mer counts":
             continue  # the trees would take minutes
-        x = np.concatenate([_read(features, part) for part in known])
-        held = _read(features, test)
-        for name, make in (
-            ("random forest", lambda: forest(n_jobs=-1, random_state=seed)),
-            ("boosted trees", lambda: boosted(random_state=seed)),
+        rows = [features(part, np.arange(len(part))) for part in sets]
+        for name, model in (
+            ("random forest", forest(n_jobs=-1, random_state=seed)),
+            ("boosted trees", boosted(random_state=seed)),
         ):
-            model = make().fit(x, labels)
-            found = model.predict_proba(held) if is_classes else model.predict(held)
-            yield f"{name}, {features.name}", found.reshape(len(held), -1)
-
-
-def _read(features: RecordFeatures, part: Dataset) -> NDArray[Any]:
-    return features(part, np.arange(len(part)))
+            model.fit(np.concatenate(rows[:2]), labels)
+            found = model.predict_proba(rows[2]) if is_classes else model.predict(rows[2])
+            scores[f"{name}, {features.name}"] = found.reshape(len(sets[2]), -1)
+    return scores
 
 
 def summarize(task: LearningTask, trials: list[Trial]) -> tuple[str, ...]:
@@ -149,7 +139,7 @@ def summarize(task: LearningTask, trials: list[Trial]) -> tuple[str, ...]:
     ours = float(np.mean([measure(it.labels, it.ours) for it in trials]))
     cells, gaps = list[str](), list[str]()
     for kind in ("baselines", "trees"):
-        scores: list[Scores] = [getattr(it, kind) for it in trials]
+        scores = [it.others[kind] for it in trials]
         means = {
             name: np.mean(
                 [

@@ -180,10 +180,9 @@ def test_training_reads_a_random_strand_of_each_sequence():
     "wrong", [{"inputs": "tokens", "vocabulary": 6}, {"channels": 20}, {"channels": 5}]
 )
 def test_both_strands_need_one_hot_dna(wrong):
+    values: Any = {"channels": 4, "outputs": 2, **wrong}
     with pytest.raises(ArgumentError, match="both_strands needs one-hot DNA"):
-        sl.models.SequenceCNNConfig(
-            **{"channels": 4, "outputs": 2, "both_strands": True, **wrong}
-        )
+        sl.models.SequenceCNNConfig(both_strands=True, **values)
 
 
 def test_genotypes_are_rejected_with_a_hint_to_genotype_mlp(cohort):

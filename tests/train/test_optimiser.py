@@ -260,10 +260,11 @@ def test_weight_decay_applies_to_weights_but_not_to_normalisation():
 
 def test_each_member_of_an_ensemble_has_its_own_weight_decay():
     sizes: dict[str, Any] = {"length": 3, "widths": (), "aligned": 2}
-    configs = (
-        sl.models.SequenceCNNConfig(4, 1, weight_decay=decay, **sizes) for decay in (0.3, 3.0)
+    one, other = (
+        sl.models.SequenceCNNConfig(4, 1, weight_decay=decay, **sizes)
+        for decay in (0.3, 3.0)
     )
-    model = sl.models.EnsembleConfig(tuple(configs)).init("numpy", sl.Key(0))
+    model = sl.models.EnsembleConfig((one, other)).init("numpy", sl.Key(0))
     before = {path: param.value.numpy().copy() for path, param in model.parameters()}
 
     def loss_of(model):

@@ -52,7 +52,9 @@ def test_training_without_a_validation_set_has_one_round():
 def timed_history(count):
     """A history of epochs of one second, after a first epoch of three seconds."""
     seconds = [3.0] + [1.0] * (count - 1)
-    return [row | {"seconds": it} for row, it in zip(make_history(count), seconds)]
+    return [
+        row | {"seconds": it} for row, it in zip(make_history(count), seconds, strict=True)
+    ]
 
 
 @pytest.mark.parametrize(("budget", "end"), [("8s", 6), (8, 6), ("1min", 20), (0.1, 1)])
@@ -76,9 +78,9 @@ def test_a_budget_that_is_not_a_time_is_an_error(wrong):
 
 
 def test_a_run_with_a_budget_names_the_budget_in_its_report(slow):
-    run = sl.train.fit(
-        **as_arguments(**slow, report=False) | {"epochs": Epochs(budget=0.01)}
-    )
+    settings: Any = as_arguments(**slow, report=False)
+    settings["epochs"] = Epochs(budget=0.01)
+    run = sl.train.fit(**settings)
     assert len(run.history) == 1
     assert run.report.facts["epochs"].endswith("; the budget was 0.01 s")
 

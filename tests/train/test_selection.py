@@ -312,8 +312,8 @@ def test_a_selection_without_its_worse_networks_resumes_to_the_same_bits(
 ):
     data, out = compositions(), tmp_path / "run"
     whole = sl.train.fit("auto", data[:120], data[120:])
+    callbacks = [StopAfterEpoch(stop)]
     with pytest.raises(KeyboardInterrupt):
-        callbacks = [StopAfterEpoch(stop)]
         sl.train.fit("auto", data[:120], data[120:], callbacks=callbacks, out=out)
     resumed = sl.train.fit("auto", data[:120], data[120:], out=out, resume=True)
     assert resumed.candidates == whole.candidates
@@ -335,9 +335,11 @@ def test_an_ensemble_cannot_be_resumed_as_a_selection(tmp_path):
 def test_variants_are_learned_with_a_small_and_a_large_weight_decay():
     letters, values = simulate_scan(60, length=20)
     ids = [f"v{number}" for number in range(60)]
-    labels = sl.data.Labels(dict(zip(ids, map(float, values))), task="regress")
+    labels = sl.data.Labels(dict(zip(ids, map(float, values), strict=True)), task="regress")
     data = sl.data.SequenceDataset(
-        dict(zip(ids, letters)), labels=labels, encoder=sl.encode.OneHot("protein")
+        dict(zip(ids, letters, strict=True)),
+        labels=labels,
+        encoder=sl.encode.OneHot("protein"),
     )
     run = sl.train.fit("auto", data[:48], data[48:], epochs=1)
     assert [it.name for it in run.candidates[:2]] == [

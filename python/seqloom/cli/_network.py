@@ -1,6 +1,6 @@
 """Choose the network of `seqloom train`, its encoder and its augmentation."""
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -58,11 +58,10 @@ class NetworkOptions:
     @property
     def changed(self) -> list[str]:
         """The options that set the architecture of one network."""
-        default, others = NetworkOptions(), {"network", "reverse_complement"}
+        given, default = asdict(self), asdict(NetworkOptions())
+        others = {"network", "reverse_complement"}
         return [
-            it.name
-            for it in fields(self)
-            if it.name not in others and getattr(self, it.name) != getattr(default, it.name)
+            name for name in given if given[name] != default[name] and name not in others
         ]
 
 

@@ -41,15 +41,9 @@ def show_run(console: Console, run: "Run") -> None:
     chosen = "the lowest validation loss" if run.valid is not None else "the last epoch"
     kept = f"kept   epoch {run.best_epoch} of {len(run.history)}, {chosen}"
     if run.candidates:
+        name, encoder = name_model(run.model, run.candidates), run.trained.encoder
         size = f"{run.model.number_of_parameters:,} parameters"
-        kept = f"kept   {name_model(run.model, run.candidates)}: {size}, reads "
-        encoder = run.trained.encoder
-        has_alphabet = hasattr(encoder, "alphabet")
-        kept += (
-            f"{encoder.alphabet} ({type(encoder).__name__})"
-            if has_alphabet
-            else record_noun(run)
-        )
+        kept = f"kept   {name}: {size}, reads {record_noun(run)} ({type(encoder).__name__})"
     console.print(kept)
     if run.folder is not None:
         console.print(f"model  {run.folder}")
@@ -262,8 +256,8 @@ def fold_notes(runs: Sequence["Run"]) -> Iterator[str]:
     task = runs[0].trained.task
     if runs[0].candidates:
         yield (
-            "each fold also selected its model, so the metrics are slightly too good; --test "
-            "evaluates the models on other records"
+            "each fold also selected its model, so the metrics are slightly too good; "
+            "--test evaluates the models on other records"
         )
     if task.name == "classify":
         yield from _class_notes(_validation_sets(runs), task.columns)

@@ -151,11 +151,8 @@ class FitSettings:
                     "than in float32; leave precision out (--precision), or choose a "
                     "backend and device with fast half precision"
                 )
-        if self.epochs.budget is not None and processes > 1:
-            # The processes would measure different times, and stop at different epochs.
-            raise ArgumentError(
-                f"budget (--budget) needs one process, got {processes}; set epochs (--epochs)"
-            )
+        if processes > 1:
+            self._check_processes(processes)
         if self.computation.compile is not True:
             return
         if is_torch:
@@ -168,7 +165,16 @@ class FitSettings:
                 "Computation(compile=True): a step in float16 may be skipped; leave "
                 'compile out, or use precision="bfloat16"'
             )
-        if processes > 1:
+
+    def _check_processes(self, processes: int) -> None:
+        """Raise if a setting needs a single process."""
+        if self.epochs.budget is not None:
+            # The processes would measure different times, and stop at different epochs.
+            raise ArgumentError(
+                f"budget (--budget) needs one process, got {processes}; set the number of "
+                "epochs instead (--epochs)"
+            )
+        if self.computation.compile is True:
             raise ArgumentError(
                 "Computation(compile=True): a compiled step cannot wait for the other "
                 f"{processes - 1} processes; leave compile out"

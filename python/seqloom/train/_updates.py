@@ -32,9 +32,9 @@ _WARMUP_SHARE = 0.1
 # number of epochs.
 FIRST_ROUND = 20
 _MAX_ROUNDS = 4
-# Another round follows if the best epoch is after this fraction of all epochs. In the last
-# round, the validation loss must also have fallen by at least this fraction of the loss
-# after the first epoch: a smaller decrease changes few predictions.
+# Another round follows if the best epoch is after the first fraction of all epochs. The
+# validation loss must also have fallen in the last round: by the second fraction of the
+# loss after the first epoch. A smaller decrease changes few predictions.
 _LATE_EPOCH_SHARE = 0.75
 _MIN_FALL = 0.02
 # If float16 overflows at a smaller loss scale than this, the network has diverged.

@@ -150,8 +150,7 @@ class Epochs:
     @property
     def seconds(self) -> float | None:
         """The budget in seconds, or None."""
-        is_text = isinstance(self.budget, str)
-        return _parse_time(self.budget) if is_text else self.budget
+        return _parse_time(self.budget) if isinstance(self.budget, str) else self.budget
 
 
 @dataclass(frozen=True, slots=True)

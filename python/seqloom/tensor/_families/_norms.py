@@ -402,5 +402,5 @@ def numpy_scale_shift(
 
 
 def _make_contiguous(mask: Floats | None) -> Floats | None:
-    """Return a contiguous mask, as the kernels require; a flipped mask is not contiguous."""
+    """Return a contiguous mask, as the kernels require."""
     return None if mask is None else np.ascontiguousarray(mask)
