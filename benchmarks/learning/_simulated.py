@@ -1,13 +1,11 @@
 """Simulated tasks: sequences and labels, or genotypes and a trait, from a seed."""
 
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._measure import full_or_quick
+from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
 from benchmarks._simulated_scan import AMINO_ACIDS, simulate_scan
 from seqloom.data import Dataset, GenotypeDataset, Labels
 from seqloom.io import to_bed
@@ -21,11 +19,13 @@ def _to_text(rows: NDArray[Any], letters: str = "ACGT") -> list[str]:
     return ["".join(letters[number] for number in row) for row in rows]
 
 
-def _names(classes: NDArray[Any]) -> list[str]:
+def _to_classes(classes: NDArray[Any]) -> list[str]:
+    """Return the class "yes" or "no" of each record."""
     return ["yes" if it else "no" for it in classes]
 
 
 def _count(records: int) -> int:
+    """Return the number of records in a full or a quick run."""
     return round(records * _FACTOR)
 
 
@@ -50,7 +50,7 @@ def peptides(seed: int) -> Simulation:
     weights[[1, 8]] *= 3
     value = weights[np.arange(9), rows].sum(axis=1)
     value += 0.4 * value.std() * rng.normal(size=len(rows))
-    return _to_text(rows, AMINO_ACIDS), _names(value > np.quantile(value, 0.7))
+    return _to_text(rows, AMINO_ACIDS), _to_classes(value > np.quantile(value, 0.7))
 
 
 def nucleosomes(seed: int) -> Simulation:
@@ -62,7 +62,7 @@ def nucleosomes(seed: int) -> Simulation:
     chances = rng.random(rows.shape)
     rows[(classes == 1)[:, None] & (places <= 1) & (chances < 0.16)] = 0
     rows[(classes == 0)[:, None] & (chances < 0.03)] = 3
-    return _to_text(rows), _names(classes)
+    return _to_text(rows), _to_classes(classes)
 
 
 def enhancers(seed: int) -> Simulation:
@@ -80,8 +80,9 @@ def enhancers(seed: int) -> Simulation:
     for row, is_enhancer in zip(rows, classes, strict=True):
         for motif in motifs:
             if rng.random() < (0.45 if is_enhancer else 0.15):
+                # In the order ACGT, the complement of a base is 3 minus its number.
                 _place(rng, row, motif if rng.random() < 0.5 else 3 - motif[::-1])
-    return _to_text(rows), _names(classes)
+    return _to_text(rows), _to_classes(classes)
 
 
 def motif_pairs(seed: int) -> Simulation:
@@ -92,7 +93,7 @@ def motif_pairs(seed: int) -> Simulation:
     for row, has_both in zip(rows, classes, strict=True):
         for motif in motifs if has_both else motifs[:1]:
             _place(rng, row, motif)
-    return _to_text(rows), _names(classes)
+    return _to_text(rows), _to_classes(classes)
 
 
 def _place(rng: np.random.Generator, row: NDArray[Any], motif: NDArray[Any]) -> None:
@@ -106,7 +107,7 @@ def proteins(seed: int) -> Simulation:
     """Simulate proteins that differ in composition, and half of them in a motif."""
     rng = np.random.default_rng(seed)
     shares = np.full(20, 0.05)
-    shares[[8, 14, 16]] *= 1.35
+    shares[[8, 14, 16]] *= 1.35  # K, R and T
     shares /= shares.sum()
     sequences, classes = list[str](), rng.integers(0, 2, _count(1500))
     for is_positive in classes:
@@ -114,9 +115,9 @@ def proteins(seed: int) -> Simulation:
         row = rng.choice(20, length, p=shares if is_positive else None)
         if is_positive and rng.random() < 0.5:
             start = rng.integers(0, length - 4)
-            row[start : start + 4] = (0, 4, 8, 12)
+            row[start : start + 4] = (0, 4, 8, 12)  # AFKP
         sequences += _to_text(row[None], AMINO_ACIDS)
-    return sequences, _names(classes)
+    return sequences, _to_classes(classes)
 
 
 def scan(seed: int) -> Simulation:
@@ -137,7 +138,8 @@ def trait(seed: int, *, causal: int, heritability: float = 0.5) -> Dataset:
     value = scaled @ rng.normal(size=len(chosen))
     noise = np.sqrt(1 - heritability) * rng.normal(size=individuals)
     value = np.sqrt(heritability) * value / value.std() + noise
-    path = Path(tempfile.mkdtemp()) / "simulated.bed"
+    path = REPOSITORY_ROOT / f"target/learning/trait-{causal}-{seed}.bed"
+    path.parent.mkdir(parents=True, exist_ok=True)
     to_bed(path, genotypes)
     labels = {f"iid{row + 1}": float(it) for row, it in enumerate(value)}
     return GenotypeDataset(path, Labels(labels, task="regress"))

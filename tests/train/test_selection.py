@@ -10,10 +10,10 @@ from benchmarks._simulated_scan import simulate_scan
 
 import seqloom as sl
 from exported import Run as ExportedRun
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, DataWarning
 from seqloom.models import Ensemble, GenotypeMLPConfig, SequenceLinear
 from seqloom.nn import functional
-from seqloom.train import _training, _updates
+from seqloom.train import _fit, _training, _updates
 from seqloom.train._baselines import fit_baselines
 from seqloom.train._parts import Parts
 from seqloom.train._prepare import prepare
@@ -136,15 +136,38 @@ def test_the_loaded_model_predicts_the_same_bits(run):
 
 def test_the_history_has_the_loss_of_each_network(run):
     for row in run.history:
-        losses = [row["valid_loss_1"], row["valid_loss_2"]]
+        losses = [row[f"valid_loss_{number}"] for number in (1, 2, 3)]
         assert row["valid_loss"] == min(losses)
 
 
 def test_each_network_has_the_weights_of_its_best_epoch(run):
-    for number, it in enumerate(run.candidates[:2], start=1):
+    for number, it in enumerate(run.candidates[:3], start=1):
         losses = [row[f"valid_loss_{number}"] for row in run.history]
         assert it.best_epoch == 1 + losses.index(min(losses))
         assert it.valid_loss == pytest.approx(min(losses), rel=1e-5)
+
+
+def test_a_metric_cannot_have_the_name_of_the_loss_of_a_candidate():
+    with pytest.raises(ArgumentError, match="'loss_1'"):
+        sl.train.Objective(metrics={"loss_2": lambda *_: 0.0})
+
+
+def test_a_folder_of_a_longer_selection_can_be_loaded_when_it_is_stopped(tmp_path):
+    data, out = compositions(), tmp_path / "run"
+    sl.train.fit("auto", data[:120], data[120:], epochs=2, out=out)
+    settings: Any = {"epochs": 4, "out": out, "resume": True, "lr": 1e-3}
+    with pytest.raises(KeyboardInterrupt):
+        sl.train.fit("auto", data[:120], data[120:], callbacks=[StopInThird()], **settings)
+    with pytest.warns(DataWarning, match="did not finish"):
+        scores = sl.infer.predict(out, data)
+    assert len(scores) == 160
+
+
+def test_a_network_without_settings_cannot_be_selected(monkeypatch):
+    monkeypatch.setattr(_fit, "config_of", lambda _: None)
+    data = compositions()
+    with pytest.raises(ArgumentError, match="has no attribute config"):
+        sl.train.fit("auto", data[:120], data[120:], epochs=1)
 
 
 def test_an_exported_selection_gives_the_same_outputs(tmp_path):
@@ -202,8 +225,8 @@ def test_an_infinite_loss_is_never_selected_and_is_null_in_json():
 
 def test_the_first_epoch_stores_the_weights_of_each_network():
     row = {"valid_loss": 0.5, "valid_loss_1": None, "valid_loss_2": 0.5}
-    assert _list_improved([row]) == ("members.0.", "members.1.")
-    assert _list_improved([row, {**row, "valid_loss_1": 0.9}]) == ("members.0.",)
+    assert _list_improved([row], 2) == ("members.0.", "members.1.")
+    assert _list_improved([row, {**row, "valid_loss_1": 0.9}], 2) == ("members.0.",)
 
 
 def test_a_perfect_candidate_has_no_further_members():
@@ -249,6 +272,14 @@ class StopInEpoch:
 
     def on_batch(self, step):
         if (step.epoch, step.batch) == (2, 2):
+            raise KeyboardInterrupt
+
+
+class StopInThird:
+    """A callback that simulates Ctrl-C in the third epoch."""
+
+    def on_batch(self, step):
+        if step.epoch == 3:
             raise KeyboardInterrupt
 
 

@@ -26,10 +26,11 @@ class NetworkOptions:
     """Architecture of the network; by default it depends on the data.
 
     Args:
-        network: auto trains several networks and linear models, and selects the best of
-            them, or an ensemble, on the validation set. standard trains one network that
-            suits the data. The default is auto, but standard if another option sets the
-            network, without a validation set, and under torchrun.
+        network: auto trains several networks and linear models, and keeps the model with
+            the lowest validation loss, or the mean of up to three. standard trains one
+            network that suits the data. The default is auto. It is standard without a
+            validation set, under torchrun, or if an option such as --width sets the
+            network.
         width: Number of features of each convolution, or of each hidden layer for a .bed;
             pass one number for each layer.
         kernel_size: Length of the convolution kernels in residues, an odd number.
@@ -142,7 +143,7 @@ def select_encoding(
         encoder = Tokens("esm2", **policy)
         return {"encoder": encoder, "augment": select_augmentation("protein", options)}
     if not inputs.kind.has_letters:
-        select_augmentation(inputs.kind.name, options)
+        select_augmentation(inputs.kind.name, options)  # raises if an option asks for it
         return {}
     if alphabet == "auto" and letters.rna_as_dna:
         alphabet = "dna"

@@ -26,7 +26,7 @@ METRIC_TITLES = {"mcc": "MCC", "auroc": "AUROC", "auprc": "AUPRC", "rmse": "RMSE
 
 
 def show_run(console: Console, run: "Run") -> None:
-    """Print the metrics of the best epoch, and the paths of the model and report."""
+    """Print the results of a run: metrics, compared models, the kept model, and paths."""
     from seqloom.train._selection import name_model
 
     parts = {"validation": run.valid, "test": run.test}
@@ -256,8 +256,8 @@ def fold_notes(runs: Sequence["Run"]) -> Iterator[str]:
     task = runs[0].trained.task
     if runs[0].candidates:
         yield (
-            "each fold also selected its model, so the metrics are slightly too good; "
-            "--test evaluates the models on other records"
+            "each fold also selected its model, so the metrics are slightly too good; for "
+            "unbiased metrics, train once with --test instead of --folds"
         )
     if task.name == "classify":
         yield from _class_notes(_validation_sets(runs), task.columns)

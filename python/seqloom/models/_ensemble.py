@@ -24,7 +24,7 @@ class EnsembleConfig(Config):
         members: Settings of the networks, at least two.
 
     Raises:
-        ArgumentError: There are fewer than two members, or their outputs differ.
+        ArgumentError: There are fewer than two members, or their outputs or lengths differ.
 
     Examples:
         >>> import seqloom as sl
@@ -42,6 +42,12 @@ class EnsembleConfig(Config):
             raise ArgumentError(
                 "members must be the settings of at least two networks with the same "
                 f"number of outputs, got {len(self.members)} with outputs {outputs}"
+            )
+        lengths = {getattr(member, "length", None) for member in self.members} - {None}
+        if len(lengths) > 1:
+            raise ArgumentError(
+                "members must read sequences of the same length, got the lengths "
+                f"{', '.join(map(str, sorted(lengths)))}"
             )
 
     @classmethod
@@ -73,7 +79,7 @@ class EnsembleConfig(Config):
 
     @property
     def length(self) -> int | None:
-        """Number of positions that a member needs; None for any number."""
+        """Length that at least one member requires; None if all members read any length."""
         lengths = (getattr(member, "length", None) for member in self.members)
         return next((length for length in lengths if length is not None), None)
 
@@ -133,15 +139,6 @@ class Ensemble(Module):
     def __init__(self, config: EnsembleConfig) -> None:
         self.config = config
         self.members = [member.build() for member in config.members]
-
-    @property
-    def one_scale(self) -> tuple[str, ...]:
-        """Path patterns of parameters that share one average of the squared gradient."""
-        return tuple(
-            f"members.{number}.{pattern}"
-            for number, member in enumerate(self.members)
-            for pattern in getattr(member, "one_scale", ())
-        )
 
     @property
     def epochs(self) -> int | None:

@@ -24,7 +24,8 @@ from seqloom.models._sequence_layers import Aligned, Block, NumberInput, TokenIn
 from seqloom.nn import Config, Dropout, Linear, Module, functional as F
 from seqloom.tensor import Tensor, apply
 
-# With smaller weight decays, the loss still falls after 60 epochs.
+# Epochs of a network with an aligned branch. With a small weight decay, the validation
+# loss still falls after 60 epochs.
 _ALIGNED_EPOCHS = 100
 # Number of channels of one-hot DNA.
 _BASES = 4
@@ -58,8 +59,8 @@ class SequenceCNNConfig(Config):
             and allows empty ``widths``.
         both_strands: If True, the outputs are the means over both strands of DNA: over
             each sequence and its reverse complement. In training, the network reads a
-            random strand of each sequence. The four channels must be A, C, G and T, or
-            their reverse.
+            random strand of each sequence. The four channels must be in the order A, C,
+            G, T or T, G, C, A.
         weight_decay: Weight decay that `fit` uses if the user sets none; None for the
             default of `fit`.
 
@@ -126,6 +127,11 @@ class SequenceCNNConfig(Config):
             raise ArgumentError(
                 "aligned must be 0 or more, and needs length=, because the branch has "
                 f"weights for each position; got {self.aligned} and {self.length}"
+            )
+        if self.both_strands and self.aligned:
+            raise ArgumentError(
+                "both_strands and aligned exclude each other, because the reverse "
+                "complement of an aligned sequence is not aligned"
             )
         if self.both_strands and (self.inputs, self.channels) != ("channels", _BASES):
             raise ArgumentError(
@@ -233,6 +239,12 @@ class SequenceCNNConfig(Config):
             >>> config.check_encoder(sl.encode.OneHot("dna"))
         """
         check_input_settings(encoder, self.inputs, self.vocabulary)
+        letters = getattr(encoder, "alphabet", "dna")
+        if self.both_strands and letters not in {"dna", "rna", "ACGT", "TGCA"}:
+            raise ArgumentError(
+                "both_strands needs an encoder of DNA with the channels A, C, G, T, got "
+                f"{encoder}"
+            )
 
     def build(self) -> "SequenceCNN":
         """Create the network, not yet bound to a backend.

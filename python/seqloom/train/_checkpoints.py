@@ -20,6 +20,7 @@ from seqloom.models._folder import checkpoint_path, list_steps, step_path, write
 from seqloom.nn import Module
 from seqloom.optim import LossScale, Optimizer, WeightAverage
 from seqloom.record import Record, load
+from seqloom.train._evaluation import candidate_key
 from seqloom.train._job import FitJob, check_same
 from seqloom.train._progress import Step
 from seqloom.train._updates import Accumulation
@@ -272,7 +273,7 @@ def save_checkpoint(path: Path, state: RunState, identity: Mapping[str, Any]) ->
     if state.best_epoch and (
         state.steps
         or state.best_epoch != state.epoch
-        or "valid_loss_1" in state.history[-1]
+        or candidate_key(1) in state.history[-1]
         or hasattr(state.optimizer, "apply_average")
         or state.weight_average is not None
     ):

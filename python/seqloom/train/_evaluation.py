@@ -77,8 +77,13 @@ def first_metric(metrics: dict[str, float]) -> str:
 
 
 def as_comparable(loss: float) -> float:
-    """Return a loss, or infinity for NaN, which is larger than all other losses."""
+    """Return a finite loss unchanged; otherwise infinity, which no other loss exceeds."""
     return loss if math.isfinite(loss) else math.inf
+
+
+def candidate_key(number: int) -> str:
+    """Return the name in the history of a candidate's validation loss, from 1."""
+    return f"valid_loss_{number}"
 
 
 def list_candidates(model: Module) -> list[Module]:
@@ -95,6 +100,7 @@ class Validation:
 
     def measure(self, model: Module) -> dict[str, float | None]:
         """Evaluate a network on the validation set; return entries of the history."""
+        # If several candidates are trained, the metrics are those of the best candidate.
         part, trained = self.job.parts.valid, self.job.trained
         found: dict[str, float] = {}
         if part is None:
@@ -118,7 +124,6 @@ class Validation:
                 # A candidate that is no longer trained has no loss.
                 numbers = range(1, len(candidates) + 1)
                 found |= {f"loss_{it}": losses.get(it, math.nan) for it in numbers}
-            # The metrics are those of the best candidate.
             best = min(losses, key=lambda it: as_comparable(losses[it]))
             found["loss"], logits = losses[best], outputs[best]
             found |= trained.task.measure_outputs(labels, logits)

@@ -12,10 +12,12 @@ from seqloom._threads import limit_blas
 from seqloom.errors import ArgumentError, MissingExtraError
 from seqloom.models._folder import opened_folder
 from seqloom.models._torch_module import as_module
+from seqloom.models._trained import config_of
 from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
 from seqloom.tensor import Backend
 from seqloom.train._checkpoints import describe_resume
+from seqloom.train._evaluation import list_candidates
 from seqloom.train._job import FitJob
 from seqloom.train._parts import Parts, as_part, names_for
 from seqloom.train._prepare import prepare
@@ -29,7 +31,7 @@ from seqloom.train._progress import (
 )
 from seqloom.train._ranks import Ranks, have_several_processes
 from seqloom.train._run import Run
-from seqloom.train._selection import list_networks
+from seqloom.train._selection import check_selection, choose_networks
 from seqloom.train._settings import FitSettings, read_arguments
 from seqloom.train._training import make_training
 from seqloom.train._values import (
@@ -195,7 +197,8 @@ def fit(
     callbacks = check_callbacks(callbacks)
     ranks = find_ranks()
     if selects:
-        model = list_networks(train, valid, test, settings=settings, ranks=ranks)
+        check_selection(train, valid, settings=settings, ranks=ranks)
+        model = choose_networks(train, valid, test)
     settings.check(model, processes=ranks.world)
     names = names_for(model, has_step=settings.objective.step is not None)
     parts = Parts(*(as_part(part, names) for part in (train, valid, test)))
@@ -207,6 +210,12 @@ def fit(
         collect_callbacks(progress, callbacks) as watchers,
     ):
         job = prepare(model, parts, settings, ranks=ranks)
+        networks = list_candidates(job.trained.model)
+        if selects and any(config_of(it) is None for it in networks):
+            raise ArgumentError(
+                'model="auto" copies the selected network by its settings, but the network '
+                "has no attribute config; set self.config = config in its __init__"
+            )
         return _run_training(replace(job, selects=selects), watchers)
 
 

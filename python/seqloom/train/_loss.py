@@ -123,7 +123,13 @@ class BatchLoss:
         for found in outputs:
             self._check_outputs(found)
         losses = [function(found, labels) for found in outputs]
-        return mean_of(losses), mean_of(outputs)
+        loss = mean_of(losses)
+        if len(losses) > 1:
+            # The loss is the mean, but the gradient is that of the sum, so that a member
+            # learns as fast as a single network.
+            total = sum(losses[1:], losses[0])
+            loss = total - (total - loss).detach()
+        return loss, mean_of(outputs)
 
     def _compute_torch(
         self,
@@ -291,15 +297,15 @@ def check_finite_epoch(
 ) -> None:
     """Raise if the weights or the validation loss of a network are not finite."""
     weights, epoch = model.to_record().values(), row["epoch"]
-    cause = ""
+    cause, what = "", "the weights are"
     if all(np.isfinite(array).all() for array in weights):
         if row.get("valid_loss", 0.0) is not None:
             return
+        what = "the validation loss is"
         cause = "" if valid is None else describe_part(valid)
         cause = cause and f"in the validation set {cause}"
-    what = "the validation loss is" if cause else "the weights are not"
     raise GradientError(
-        f"epoch {epoch}: {what} {'not ' if cause else ''}finite; "
+        f"epoch {epoch}: {what} not finite; "
         f"{_advice_after_divergence(epoch, folder, cause)}"
     )
 

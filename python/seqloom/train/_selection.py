@@ -19,7 +19,7 @@ from seqloom.models._trained import config_of
 from seqloom.nn import Config, Module
 from seqloom.train._baselines import FittedBaseline
 from seqloom.train._checkpoints import RunState
-from seqloom.train._evaluation import as_comparable, list_candidates
+from seqloom.train._evaluation import as_comparable, candidate_key, list_candidates
 from seqloom.train._job import FitJob
 from seqloom.train._loss import BatchLoss
 from seqloom.train._ranks import Ranks
@@ -70,10 +70,8 @@ class Candidate:
         return asdict(self) | {"valid_loss": loss}
 
 
-def list_networks(
-    train: Any, valid: Any, test: Any, *, settings: FitSettings, ranks: Ranks
-) -> Config:
-    """Return the networks that ``fit("auto")`` trains together, as one ensemble."""
+def check_selection(train: Any, valid: Any, *, settings: FitSettings, ranks: Ranks) -> None:
+    """Raise if ``fit("auto")`` cannot compare models on a validation set."""
     objective = settings.objective
     if ranks.are_several or objective.loss is not None or objective.step is not None:
         raise ArgumentError(
@@ -90,7 +88,11 @@ def list_networks(
                 "--valid-share); without them, choose a network, such as "
                 "SequenceCNNConfig.for_data(train)"
             )
-    others = [part for part in (valid, test) if part is not None]
+
+
+def choose_networks(train: Any, valid: Any, test: Any) -> Config:
+    """Return the settings of the network, or the ensemble, that ``fit("auto")`` trains."""
+    others = [valid] if test is None else [valid, test]
     config = find_encoder_kind(train.encoder).network(train, *others)
     if not isinstance(config, SequenceCNNConfig) or config.inputs == "counts":
         return config
@@ -111,7 +113,7 @@ def list_networks(
     # With some settings, an encoder has further channels.
     if is_dna and config.channels == len("ACGT"):
         networks = (*networks, replace(pooled, both_strands=True))
-    # Two networks with other initial weights, if no other network suits the records.
+    # If only one network suits the records, train it from two different initial weights.
     return EnsembleConfig(networks if len(networks) > 1 else networks * 2)
 
 
@@ -125,11 +127,8 @@ def select_model(
     """Select the trained networks and linear models with the lowest validation loss."""
     trained, valid = job.trained, dict(job.parts.list_examples())["validation"]
     networks = list_candidates(trained.model)
-    names = [_name_network(it) for it in networks]
-    named = [
-        (f"{name} ({names[: row + 1].count(name)})" if names.count(name) > 1 else name, it)
-        for row, (name, it) in enumerate(zip(names, networks, strict=True))
-    ]
+    names = _number_equal([_name_network(it) for it in networks])
+    named = list(zip(names, networks, strict=True))
     for fitted in baselines:
         linear = fitted.to_network(trained.model.backend)
         if linear is not None:
@@ -168,8 +167,16 @@ def _name_network(network: Module) -> str:
     return ", ".join(words)
 
 
+def _number_equal(names: list[str]) -> list[str]:
+    """Add a number in parentheses to each name that occurs several times."""
+    return [
+        f"{name} ({names[:position].count(name) + 1})" if names.count(name) > 1 else name
+        for position, name in enumerate(names)
+    ]
+
+
 def name_model(model: Module, candidates: tuple[Candidate, ...]) -> str:
-    """Return the names of the selected candidates; without candidates, of the network."""
+    """Return the name of a model: its network, or the candidates that were selected."""
     names = [it.name for it in candidates if it.is_selected]
     if len(names) > 1:
         return f"ensemble of {'; '.join(names)}"
@@ -194,15 +201,19 @@ def _find_best_epoch(state: RunState, number: int, *, of: int) -> int | None:
     """Return the epoch whose weights a network has; None for a linear model."""
     if number >= of:
         return None
-    losses = [row.get(f"valid_loss_{number + 1}") for row in state.history]
+    losses = [row.get(candidate_key(number + 1)) for row in state.history]
     found = [
         (loss, epoch) for epoch, loss in enumerate(losses, start=1) if loss is not None
     ]
-    return min(found)[1] if found else state.best_epoch
+    # If all losses are NaN, the weights are those of the first epoch.
+    return min(found, default=(inf, 1))[1] if of > 1 else state.best_epoch
 
 
 def _join(members: list[Any]) -> Module:
-    """Return an ensemble of trained networks; a copy of a single network."""
+    """Return an ensemble of trained networks. A single network is copied.
+
+    The copy is trainable, and its parameters have the paths of a single network.
+    """
     first, configs = members[0], tuple(it.config for it in members)
     if len(members) == 1:
         return configs[0].init(first.backend, Key(0)).load_record(first.to_record()).eval()

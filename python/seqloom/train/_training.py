@@ -11,14 +11,14 @@ from seqloom.data import DataLoader
 from seqloom.errors import ArgumentError
 from seqloom.models import Custom
 from seqloom.models._ensemble import describe_network, is_trainable
-from seqloom.models._folder import make_checkpoint_folder, write_history
+from seqloom.models._folder import WEIGHTS, make_checkpoint_folder, write_history
 from seqloom.models._trained import save_config
 from seqloom.optim import LossScale, WeightAverage
 from seqloom.report._values import Fact
 from seqloom.tensor import scope
 from seqloom.train._card import write_card_of_unfinished
 from seqloom.train._checkpoints import Checkpoints, RunState
-from seqloom.train._evaluation import Validation, list_candidates
+from seqloom.train._evaluation import Validation, candidate_key, list_candidates
 from seqloom.train._job import FitJob
 from seqloom.train._loss import BatchLoss, check_finite_epoch
 from seqloom.train._parts import (
@@ -76,7 +76,7 @@ class Training:
         return run
 
     def _run_epochs(self) -> None:
-        """Train epoch by epoch, until a callback or early stopping ends the run."""
+        """Train until the last round, a callback or early stopping ends the run."""
         job, state = self.job, self.state
         loader = make_loader(job.parts.train, job.settings, job.ranks)
         epochs = job.settings.epochs
@@ -89,13 +89,15 @@ class Training:
             if state.epoch == current.start > 0:
                 self.watchers.on_more(current.end)
             if job.selects:
+                # Only earlier rounds count, so that a run that is resumed within a round
+                # freezes the same candidates.
                 self._freeze_candidates(state.history[: current.start])
             self._run_epoch(loader, current)
 
     def _freeze_candidates(self, history: list[dict[str, Any]]) -> None:
         """Exclude candidates from this round that were much worse in earlier rounds."""
         candidates = list_candidates(self.state.model)
-        names = [f"valid_loss_{it}" for it in range(1, len(candidates) + 1)]
+        names = [candidate_key(number) for number in range(1, len(candidates) + 1)]
         lowest = [
             min((row[name] for row in history if row.get(name) is not None), default=inf)
             for name in names
@@ -119,7 +121,8 @@ class Training:
         check_finite_epoch(state.model, row, valid, folder=job.writable_folder)
         with self.checkpoints.changing(state):
             is_best = valid is None or _is_best([*state.history, row])
-            improved = _list_improved([*state.history, row])
+            count = len(list_candidates(state.model)) if job.selects else 1
+            improved = _list_improved([*state.history, row], count)
             state.end_epoch(row, is_best=is_best, improved=improved)
         self.checkpoints.after_epoch(state)
         self.watchers.on_epoch(row)
@@ -204,16 +207,18 @@ class Training:
 
     def _facts(self) -> dict[str, Fact]:
         """List the settings of the run, and the machine, for the report."""
-        epochs, state = "", self.state
-        if self.job.settings.epochs.epochs is None:
+        planned, state = self.job.settings.epochs, self.state
+        epochs = "" if planned.epochs is None else f"{planned.epochs}"
+        if planned.epochs is None and self.job.parts.valid is None:
+            epochs = f"{FIRST_ROUND}"
+        elif planned.epochs is None:
             epochs = f"{FIRST_ROUND} or more, in rounds, while the validation loss falls"
             if state.epoch:
-                epochs = (
-                    f"{state.epoch}, in rounds; the weights are those of epoch "
-                    f"{state.best_epoch}"
-                )
-        if (budget := self.job.settings.epochs.seconds) is not None:
-            epochs = f"{epochs or state.epoch}; the budget was {budget:,g} s"
+                epochs = f"{state.epoch}, in rounds; the best was epoch {state.best_epoch}"
+        if planned.seconds is not None:
+            epochs = f"{epochs}; the budget is {planned.seconds:,g} s"
+        elif planned.epochs is not None:
+            epochs = ""  # the number itself
         compiled = self.steps.compiling.describe()
         return self.job.list_settings(compiled=compiled, epochs=epochs)
 
@@ -240,10 +245,12 @@ def _is_best(history: list[dict[str, Any]]) -> bool:
     return all(last < loss for loss in before)
 
 
-def _list_improved(history: list[dict[str, Any]]) -> tuple[str, ...]:
+def _list_improved(history: list[dict[str, Any]], count: int) -> tuple[str, ...]:
     """Return the path prefixes of candidates with their lowest validation loss so far."""
+    if count == 1:
+        return ()  # a single network has no prefix
     *before, last = history
-    names = [name for name in last if name.startswith("valid_loss_")]
+    names = [candidate_key(number) for number in range(1, count + 1)]
     return tuple(
         f"members.{number}."
         for number, name in enumerate(names)
@@ -312,5 +319,8 @@ def _write_start(job: FitJob, state: RunState) -> None:
     if folder is not None:
         make_checkpoint_folder(folder)
         save_config(folder, replace(job.trained, is_finished=False))
+        if job.selects and len(state.best):
+            # The weights of a finished run are those of the selected model.
+            state.best.save(folder / WEIGHTS)
         write_history(folder, state.history)
         write_card_of_unfinished(folder)

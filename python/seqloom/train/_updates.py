@@ -23,6 +23,7 @@ from seqloom.optim import (
 )
 from seqloom.record import Record
 from seqloom.tensor import Gradients, Tensor
+from seqloom.train._evaluation import list_candidates
 from seqloom.train._settings import FitSettings, find_weight_decay
 from seqloom.train._values import Epochs
 
@@ -32,9 +33,9 @@ _WARMUP_SHARE = 0.1
 # number of epochs.
 FIRST_ROUND = 20
 _MAX_ROUNDS = 4
-# Another round follows if the best epoch is after the first fraction of all epochs. The
-# validation loss must also have fallen in the last round: by the second fraction of the
-# loss after the first epoch. A smaller decrease changes few predictions.
+# Another round follows if the best epoch is in the last quarter of all epochs, and if the
+# last round lowered the validation loss by at least 2 % of the loss after epoch 1. A
+# smaller decrease changes few predictions.
 _LATE_EPOCH_SHARE = 0.75
 _MIN_FALL = 0.02
 # If float16 overflows at a smaller loss scale than this, the network has diverged.
@@ -51,7 +52,8 @@ _BIAS_NAME = re.compile(r"(^|_)bias(_|$)")
 class Round:
     """Epochs from `start` to `end` - 1, in which the learning rate rises and falls once.
 
-    A run has one round if the user sets the number of epochs (`ends_of_rounds`).
+    A run has one round if the user or the network sets the number of epochs, or if there is
+    no validation set (`ends_of_rounds`).
     """
 
     start: int
@@ -79,7 +81,8 @@ def make_rates(
         count = count_steps()  # steps per epoch
         start, steps = current.start * count, (current.end - current.start) * count
         rates = WarmupCosine(settings.lr, round(_WARMUP_SHARE * steps), steps)
-        return lambda step: rates(step - start)
+        # An epoch that was ended early, and skipped steps, make fewer steps than planned.
+        return lambda step: rates(max(step - start, 0))
     # A schedule such as `Plateau` observes all losses in the history. Checkpoints
     # contain the history, so a resumed run has the same learning rates.
     if hasattr(schedule, "observe"):
@@ -89,7 +92,7 @@ def make_rates(
 
 
 def ends_of_rounds(epochs: Epochs, history: list[dict[str, Any]]) -> list[int]:
-    """Return the last epoch of each round, after which the learning rate is 0."""
+    """Return the last epoch of each round so far; a budget may change them during a run."""
     most = _count_affordable(epochs.seconds, history)
     ends = [min(epochs.epochs or FIRST_ROUND, most)]
     if epochs.epochs is not None:
@@ -110,17 +113,18 @@ def _count_affordable(budget: float | None, history: list[dict[str, Any]]) -> in
         return sys.maxsize
     # The first epoch is slower than the others, because the step is compiled.
     first, *others = (float(row["seconds"]) for row in history)
-    return 1 + int(max(budget - first, 0.0) / (mean(others) if others else first))
+    each = max(mean(others) if others else first, 0.001)
+    return 1 + int(max(budget - first, 0.0) / each)
 
 
 def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
-    """Return whether the validation loss still fell in the last round."""
+    """Return whether the best epoch is late, and the last round lowered the loss enough."""
     if "valid_loss" not in history[0]:
         return False
     losses = [float(row["valid_loss"]) for row in history[: ends[-1]]]
     before = losses[: ends[-2] if len(ends) > 1 else 0]
     is_late = losses.index(min(losses)) + 1 > _LATE_EPOCH_SHARE * ends[-1]
-    return is_late and min(losses) < min(before, default=inf) - _MIN_FALL * losses[0]
+    return is_late and min(before, default=inf) - min(losses) > _MIN_FALL * abs(losses[0])
 
 
 def count_max_epochs(epochs: int | None, *, has_valid: bool) -> int:
@@ -238,17 +242,17 @@ def make_optimizer(model: Module, decay: float | None) -> AdamW:
         or _BIAS_NAME.search(path.rpartition(".")[2])
         or id(param) in norms
     )
-    optimizer = AdamW(weight_decay=decay or 0.0)
-    parts = [("", model, decay or 0.0)]
-    if decay is None and isinstance(model, Ensemble):
-        parts = [
-            (f"members.{number}.", member, find_weight_decay(member))
-            for number, member in enumerate(model.members)
-        ]
-        for prefix, _, own in parts:
-            optimizer = optimizer.group(f"{prefix}*", weight_decay=own)
+    optimizer, prefixes = AdamW(weight_decay=decay or 0.0), [""]
+    if isinstance(model, Ensemble):
+        prefixes = [f"members.{number}." for number in range(len(model.members))]
+    parts = [
+        (prefix, member, find_weight_decay(member) if decay is None else decay)
+        for prefix, member in zip(prefixes, list_candidates(model), strict=True)
+    ]
+    # If several groups match a parameter, the last group applies.
+    for prefix, _, own in parts if decay is None else ():
+        optimizer = optimizer.group(f"{prefix}*", weight_decay=own)
     optimizer = optimizer.group(undecayed, weight_decay=0.0)
-    # The last group that matches a parameter applies.
     for prefix, member, own in parts:
         scaled = tuple(f"{prefix}{it}" for it in getattr(member, "one_scale", ()))
         optimizer = optimizer.group(scaled, weight_decay=own, one_scale=True)

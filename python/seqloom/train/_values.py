@@ -139,13 +139,14 @@ class Epochs:
             if (count := getattr(self, name)) is not None:
                 count = as_integer(format_option(name), count, least=1)
                 object.__setattr__(self, name, count)
-        if not isinstance(self.budget, str) and self.budget is not None:
+        if isinstance(self.budget, str):
+            if not self.seconds:
+                raise ArgumentError(
+                    'budget (--budget) must be a time such as "90s", "2m" or "1h", got '
+                    f"{quote(self.budget)}"
+                )
+        elif self.budget is not None:
             object.__setattr__(self, "budget", as_positive("budget", self.budget))
-        elif self.budget is not None and not self.seconds:
-            raise ArgumentError(
-                'budget (--budget) must be a time such as "90s", "2m" or "1h", got '
-                f"{quote(self.budget)}"
-            )
 
     @property
     def seconds(self) -> float | None:
@@ -426,10 +427,10 @@ def list_metrics(metrics: Metrics) -> dict[str, Metric]:
             'metrics must be a dict such as {"f1": function}, or a list of functions, '
             f"got {quote(metrics)}"
         )
-    if LOSS_NAME in found:
+    if any(re.fullmatch(rf"{LOSS_NAME}(_\d+)?", name) for name in found):
         raise ArgumentError(
-            "a metric cannot be named 'loss', because the history uses this name for the "
-            "loss of the network; rename the metric"
+            "a metric cannot be named 'loss' or 'loss_1', because the history uses these "
+            "names for the losses of the networks; rename the metric"
         )
     for name, metric in found.items():
         is_metric = isinstance(metric, MetricObject) or callable(metric)
