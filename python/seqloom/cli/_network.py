@@ -143,7 +143,7 @@ def select_encoding(
         encoder = Tokens("esm2", **policy)
         return {"encoder": encoder, "augment": select_augmentation("protein", options)}
     if not inputs.kind.has_letters:
-        select_augmentation(inputs.kind.name, options)  # raises if an option asks for it
+        select_augmentation(inputs.kind.name, options)  # raises for --reverse-complement
         return {}
     if alphabet == "auto" and letters.rna_as_dna:
         alphabet = "dna"

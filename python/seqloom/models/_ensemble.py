@@ -43,7 +43,8 @@ class EnsembleConfig(Config):
                 "members must be the settings of at least two networks with the same "
                 f"number of outputs, got {len(self.members)} with outputs {outputs}"
             )
-        lengths = {getattr(member, "length", None) for member in self.members} - {None}
+        given: list[int | None] = [getattr(it, "length", None) for it in self.members]
+        lengths = {length for length in given if length is not None}
         if len(lengths) > 1:
             raise ArgumentError(
                 "members must read sequences of the same length, got the lengths "

@@ -33,9 +33,9 @@ _WARMUP_SHARE = 0.1
 # number of epochs.
 FIRST_ROUND = 20
 _MAX_ROUNDS = 4
-# Another round follows if the best epoch is in the last quarter of all epochs, and if the
-# last round lowered the validation loss by at least 2 % of the loss after epoch 1. A
-# smaller decrease changes few predictions.
+# Another round follows if the best epoch is in the last quarter of all epochs. The last
+# round must also have lowered the validation loss by at least 2 % of the loss after epoch
+# 1, because a smaller decrease changes few predictions.
 _LATE_EPOCH_SHARE = 0.75
 _MIN_FALL = 0.02
 # If float16 overflows at a smaller loss scale than this, the network has diverged.
