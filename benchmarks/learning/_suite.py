@@ -108,7 +108,8 @@ def _score_baselines(trained: Trained, sets: list[Dataset]) -> Scores:
     """Return the test scores of the baselines, which are fitted as in `fit`."""
     train, valid, test = sets
     # `fit_baselines` reads only these attributes of a job.
-    job: Any = SimpleNamespace(trained=trained, parts=Parts(train, valid, None))
+    parts = Parts(train, valid, None)
+    job: Any = SimpleNamespace(trained=trained, parts=parts, settings=None, selects=True)
     task: Any = trained.task
     return {it.name: task.activate(it.score(test)) for it in fit_baselines(job)}
 

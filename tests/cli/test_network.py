@@ -36,7 +36,7 @@ def test_automatic_model_selection_prints_its_candidates(call, command):
 
 def test_automatic_model_selection_lists_its_candidates_as_json(call, command):
     done = call(*command, "--json")
-    assert len(json.loads(done.out)["candidates"]) == 7
+    assert len(json.loads(done.out)["candidates"]) >= 7
 
 
 def test_automatic_model_selection_resumes_from_its_run_folder(call, command, tmp_path):

@@ -12,7 +12,7 @@ from seqloom.data._parts import split
 from seqloom.models import Classify
 from seqloom.train import Baseline, Comparison, Objective, _baseline_features
 from seqloom.train._baseline_features import RecordFeatures
-from seqloom.train._baselines import Ranking
+from seqloom.train._baselines import Ranking, _format_p
 from seqloom.train._linear import (
     IDENTITY_LINK,
     LOGISTIC_LINK,
@@ -293,7 +293,7 @@ def test_a_large_training_set_is_sampled(monkeypatch):
     [
         ((0.9, 0.8, 0.01), "is better than the best baseline (linear) by 0.100"),
         ((0.9, 0.88, 0.3), "is not shown to be better than the best baseline (linear)"),
-        ((0.8, 0.9, 0.3), "is not shown to be better than the best baseline (linear)"),
+        ((0.8, 0.9, 0.3), "is not better than the best baseline (linear)"),
         ((0.8, 0.9, 0.01), "is worse than the best baseline (linear) by 0.100"),
     ],
 )
@@ -302,6 +302,32 @@ def test_the_summary_sentence_reports_the_difference_and_its_significance(values
     baseline = Baseline(name="linear", records=5, comparisons={"test": found})
     sentence = Ranking("Net", "test", {}, (baseline,)).sentence
     assert sentence.startswith(f"on the test set, Net {verdict}: accuracy ")
+
+
+def test_a_p_value_slightly_below_the_significance_level_is_not_rounded_up():
+    assert _format_p(0.04998, "= ") == "< 0.05"
+
+
+def test_the_smallest_p_value_of_the_bootstrap_is_shown_as_a_bound():
+    assert _format_p(bootstrap(np.ones(20)), "= ") == "<= 0.001"
+
+
+def test_models_of_unequal_classes_are_compared_by_the_balanced_accuracy():
+    found, labels = sequences(300)
+    rare = [name for name in labels if labels[name] == "rich"][:50]
+    names = [name for name in labels if labels[name] == "poor"] + rare
+    run = train_on({it: found[it] for it in names}, {it: labels[it] for it in names})
+    compared = run.baselines[0].comparisons["test"]
+    assert (compared.metric, compared.baseline) == ("balanced_accuracy", 0.5)
+    assert compared.network == run.test.metrics["balanced_accuracy"]
+
+
+def test_a_model_is_not_compared_with_baselines_if_the_labels_are_shifted():
+    found = Comparison("r2", -300.0, -301.0, 0.01)
+    baseline = Baseline(name="mean", records=5, comparisons={"test": found})
+    metrics = {"r2": -300.0, "pearson": 0.7}
+    sentence = Ranking("Net", "test", metrics, (baseline,)).sentence
+    assert "is not compared with the baselines, because the labels differ" in sentence
 
 
 def test_report_card_and_printed_output_contain_the_baselines(tmp_path, capsys):

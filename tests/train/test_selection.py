@@ -241,7 +241,8 @@ def test_a_network_computes_the_outputs_of_a_linear_model_of_genotypes(
     ages = [float(it) for it in range(200)] if has_covariates else None
     data = traits(tmp_path, covariates=ages)
     job, fits = fit_linear_models(data, GenotypeMLPConfig.for_data(data))
-    fitted = fits[f"{kind}, genotypes"]
+    features = "genotypes and covariates" if has_covariates else "genotypes"
+    fitted = fits[f"{kind}, {features}"]
     network: Any = fitted.to_network(job.trained.model.backend)
     part: Any = job.parts.valid
     rows = fitted.features.read(part, np.arange(len(part)))
@@ -326,6 +327,7 @@ def short_rounds(monkeypatch):
     """Rounds of two epochs, after which only the best network is trained further."""
     monkeypatch.setattr(_updates, "FIRST_ROUND", 2)
     monkeypatch.setattr(_training, "_MAX_CANDIDATE_LOSS", 1.0)
+    monkeypatch.setattr(_training, "_FIRST_CHECK", 2)
 
 
 def test_a_worse_network_is_not_trained_in_later_rounds(short_rounds):
@@ -413,6 +415,19 @@ def test_a_selected_baseline_is_not_compared_with_itself(tmp_path):
     data, out = traits(tmp_path), tmp_path / "run"
     run = sl.train.fit("auto", data[:150], data[150:], epochs=1, out=out)
     assert "Run of lasso, genotypes, " in repr(run)
-    note = "The selected model is the best baseline (lasso, genotypes)"
+    lasso = next(it for it in run.baselines if it.name == "lasso, genotypes")
+    assert lasso.comparisons == {}
+    note = "lasso, genotypes is better than the best other baseline (ridge regression"
     assert note in (out / "report.html").read_text()
     assert note in (out / "README.md").read_text()
+
+
+def test_the_mean_of_the_selected_candidates_is_listed_with_its_loss(run):
+    chosen = [it for it in run.candidates if it.is_selected]
+    mean = run.candidates[-1]
+    if len(chosen) == 1:
+        assert mean.name != "mean of the selected candidates"
+    else:
+        assert mean.name == "mean of the selected candidates"
+        assert mean.valid_loss < min(it.valid_loss for it in chosen)
+        assert mean.parameters == sum(it.parameters for it in chosen)

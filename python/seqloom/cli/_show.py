@@ -42,8 +42,12 @@ def show_run(console: Console, run: "Run") -> None:
     kept = f"kept   epoch {run.best_epoch} of {len(run.history)}, {chosen}"
     if run.candidates:
         name, encoder = name_model(run.model, run.candidates), run.trained.encoder
-        size = f"{run.model.number_of_parameters:,} parameters"
-        kept = f"kept   {name}: {size}, reads {record_noun(run)} ({type(encoder).__name__})"
+        inputs = f"{getattr(encoder, 'alphabet', '')} {record_noun(run)}".strip()
+        lowest = min(it.valid_loss for it in run.candidates)
+        kept = (
+            f"kept   {name}: {run.model.number_of_parameters:,} parameters, reads "
+            f"{inputs}, validation loss {lowest:.4f}"
+        )
     console.print(kept)
     if run.folder is not None:
         console.print(f"model  {run.folder}")

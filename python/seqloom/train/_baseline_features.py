@@ -109,8 +109,9 @@ def list_features(parts: Parts) -> Iterator[RecordFeatures]:
         count = read_inputs(train, np.arange(1)).shape[1]
         if is_genotypes:
             # Genotypes are already standardised by their encoder.
+            has_covariates = "covariates" in train.batch(np.arange(1))
             yield RecordFeatures(
-                name="genotypes",
+                name="genotypes and covariates" if has_covariates else "genotypes",
                 read=read_inputs,
                 count=count,
                 is_scaled=False,

@@ -12,7 +12,7 @@ from seqloom.models import Classify, Multilabel, Regress, Task
 from seqloom.nn import Module
 from seqloom.tensor import Backend
 from seqloom.train._baseline_features import RecordFeatures, Rows, list_features
-from seqloom.train._evaluation import Part
+from seqloom.train._evaluation import CORRELATED, Part
 from seqloom.train._job import FitJob
 from seqloom.train._linear import (
     IDENTITY_LINK,
@@ -25,12 +25,15 @@ from seqloom.train._linear import (
     fit_lasso,
     fit_ridge,
 )
-from seqloom.train._paired import bootstrap, mcnemar
+from seqloom.train._paired import MIN_BOOTSTRAP_P, bootstrap, mcnemar
 from seqloom.train._parts import LoaderBatches, Parts
 
 # Without a validation set, the penalty is chosen on every fifth training record.
 _HELD_OUT_INTERVAL = 5
 _SIGNIFICANT = 0.05
+# If a class has a larger fraction of the records, models are compared by the balanced
+# accuracy. Predicting this class always would already have a high accuracy.
+_MAX_CLASS_SHARE = 2 / 3
 _MIN_SHOWN_P = 0.0001
 _LINK_BY_TASK: dict[type[Task], Link] = {
     Classify: SOFTMAX_LINK,
@@ -45,10 +48,12 @@ class Comparison:
 
     Attributes:
         metric: Name of the compared metric: ``"accuracy"``, or ``"r2"`` of a regression.
+            If classes have weights, or one class has more than two thirds of the records:
+            ``"balanced_accuracy"``.
         network: The metric of the network.
         baseline: The metric of the baseline.
-        p: The two-sided p-value of McNemar's exact test for classes, and of a paired
-            bootstrap of the records for other tasks.
+        p: The two-sided p-value of McNemar's exact test for the accuracy of classes, and
+            of a paired bootstrap of the records for other metrics.
 
     Examples:
         >>> Comparison("accuracy", 0.9, 0.8, 0.01).is_better
@@ -102,7 +107,8 @@ class Baseline:
         name: The model and its features, such as ``"logistic regression, 4-mer counts"``.
         records: Number of training records that the baseline was fitted on.
         metrics: The metrics on each evaluated set: ``"validation"`` and ``"test"``.
-        comparisons: The comparison with the network on each evaluated set.
+        comparisons: The comparison with the network on each evaluated set. A baseline that
+            is itself the selected model has no comparisons.
 
     Examples:
         >>> Baseline(name="mean", records=10).metrics
@@ -140,8 +146,10 @@ class Baseline:
 
 
 def fit_baselines(job: FitJob) -> "tuple[FittedBaseline, ...]":
-    """Fit simple models on the training set of a built-in task."""
+    """Fit simple models on the training set of a built-in task, if they are needed."""
     task, parts = job.trained.task, job.parts
+    if not (job.selects or job.settings.objective.baselines):
+        return ()
     is_loader = any(isinstance(it, LoaderBatches) for _, it in parts.list_named())
     if type(task) not in _LINK_BY_TASK or is_loader:
         return ()
@@ -151,13 +159,17 @@ def fit_baselines(job: FitJob) -> "tuple[FittedBaseline, ...]":
 
 
 def compare_baselines(
-    job: FitJob, models: "tuple[FittedBaseline, ...]", evaluated: dict[str, Part]
+    job: FitJob,
+    models: "tuple[FittedBaseline, ...]",
+    evaluated: dict[str, Part],
+    *,
+    network: str,
 ) -> tuple[Baseline, ...]:
-    """Compare fitted baselines with the evaluated network."""
+    """Compare fitted baselines with the evaluated model, which may be a baseline itself."""
     task = job.trained.task
     sets: dict[str, Any] = {"validation": job.parts.valid, "test": job.parts.test}
     baselines = list[Baseline]()
-    for fitted in models if evaluated else ():
+    for fitted in models if evaluated and job.settings.objective.baselines else ():
         metrics, comparisons = dict[str, dict[str, float]](), dict[str, Comparison]()
         for title, part in evaluated.items():
             with np.errstate(invalid="ignore"):
@@ -165,7 +177,8 @@ def compare_baselines(
             found = task.measure_outputs(part.labels, outputs)
             metrics[title] = {"n": len(outputs), **found}
             scores = task.activate(outputs)
-            comparisons[title] = _compare(task, part, scores, metrics=found)
+            if fitted.name != network:
+                comparisons[title] = _compare(task, part, scores, metrics=found)
         baselines.append(
             Baseline(
                 name=fitted.name,
@@ -303,6 +316,7 @@ def _compare(
 ) -> Comparison:
     """Compare the predictions of the network and of a baseline on one set."""
     labels, network = np.asarray(part.labels), part.scores.to_numpy()
+    metric = "r2" if isinstance(task, Regress) else "accuracy"
     if isinstance(task, Regress):
         values = labels.reshape(network.shape)
         spread = np.square(values - values.mean(axis=0)).mean(axis=0)
@@ -311,11 +325,15 @@ def _compare(
     else:
         ours, theirs = (task.decide(it) == labels for it in (network, scores))
         if isinstance(task, Classify):
-            only_ours = int(np.count_nonzero(ours & ~theirs))
-            p = mcnemar(only_ours, int(np.count_nonzero(theirs & ~ours)))
+            counts = np.bincount(labels)
+            if task.weights or counts.max() > _MAX_CLASS_SHARE * len(labels):
+                # Each class has the same weight, as in the balanced accuracy.
+                metric = "balanced_accuracy"
+                p = bootstrap((ours * 1.0 - theirs) / counts[labels])
+            else:
+                p = mcnemar(int((ours & ~theirs).sum()), int((theirs & ~ours).sum()))
         else:
             p = bootstrap((ours * 1.0 - theirs).mean(axis=1))
-    metric = "r2" if isinstance(task, Regress) else "accuracy"
     return Comparison(metric, part.metrics[metric], metrics[metric], p)
 
 
@@ -326,7 +344,8 @@ class Ranking:
     network: str
     set_name: str
     metrics: dict[str, float]
-    baselines: tuple[Baseline, ...]
+    baselines: tuple[Baseline, ...]  # without the network itself
+    is_baseline: bool = False  # True if the network is itself a baseline
 
     @classmethod
     def of(
@@ -336,7 +355,9 @@ class Ranking:
         if not baselines:
             return None
         title = "test" if "test" in evaluated else "validation"
-        return cls(name, title, evaluated[title].metrics, baselines)
+        others = tuple(it for it in baselines if it.name != name)
+        is_baseline = len(others) < len(baselines)
+        return cls(name, title, evaluated[title].metrics, others, is_baseline)
 
     @property
     def best(self) -> Baseline:
@@ -355,18 +376,22 @@ class Ranking:
         difference = abs(found.network - found.baseline)
         is_ensemble = self.network.startswith("ensemble")
         subject = f"the {self.network}" if is_ensemble else self.network
-        if self.network == self.best.name:
+        if self.metrics.get("r2", 1.0) <= 0 and self.metrics["pearson"] > CORRELATED:
             return (
-                f"the selected model is the best baseline ({self.network}); on the "
-                f"{self.set_name} set, its {found.metric} is {found.network:.3f}"
+                f"on the {self.set_name} set, {subject} is not compared with the "
+                "baselines, because the labels differ in mean or scale from those of the "
+                "training set"
             )
         verdict, amount = "is not shown to be better than", ""
+        if found.network <= found.baseline:
+            verdict = "is not better than"
         if found.is_better or found.is_worse:
             verdict = f"is {'better' if found.is_better else 'worse'} than"
             amount = f" by {difference:.3f}"
         return (
-            f"on the {self.set_name} set, {subject} {verdict} the best baseline "
-            f"({self.best.name}){amount}: {found.metric} {found.network:.3f} against "
+            f"on the {self.set_name} set, {subject} {verdict} the best "
+            f"{'other ' if self.is_baseline else ''}baseline ({self.best.name}){amount}: "
+            f"{found.metric.replace('_', ' ')} {found.network:.3f} against "
             f"{found.baseline:.3f}, p {_format_p(found.p, '= ')}"
         )
 
@@ -402,4 +427,10 @@ def format_cells(row: tuple[str | float, ...]) -> list[str]:
 
 def _format_p(p: float, sign: str = "") -> str:
     """Format a p-value with two significant digits."""
-    return f"{sign}{p:.2g}" if p >= _MIN_SHOWN_P else f"< {_MIN_SHOWN_P}"
+    if p == MIN_BOOTSTRAP_P:
+        return f"<= {p:.2g}"
+    if p < _MIN_SHOWN_P:
+        return f"< {_MIN_SHOWN_P}"
+    text = f"{p:.2g}"
+    is_rounded_up = p < _SIGNIFICANT <= float(text)
+    return f"< {_SIGNIFICANT}" if is_rounded_up else f"{sign}{text}"

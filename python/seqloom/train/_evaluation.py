@@ -40,7 +40,7 @@ _TWO_CLASSES = 2
 # prediction.
 _MIN_RECORDS = 10
 # Predictions with a higher correlation are useful even if r2 is below 0.
-_CORRELATED = 0.5
+CORRELATED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ def poor_model_warning(task: Task, name: str, part: Part) -> str | None:
     if isinstance(task, Regress):
         # If all labels are equal, r2 is NaN, so the comparison is False.
         is_poor, beside, figure = metrics["r2"] <= 0, "the mean", f"r2 {metrics['r2']:.2f}"
-        if is_poor and metrics["pearson"] > _CORRELATED:
+        if is_poor and metrics["pearson"] > CORRELATED:
             return _describe_shift(name, part)
     else:
         # Classes without records count neither for the metric nor for the chance level.

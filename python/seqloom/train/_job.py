@@ -112,13 +112,13 @@ class FitJob:
         return named | machine | {"threads": settings.target.threads, "versions": versions}
 
     def list_facts(
-        self, history: list[dict[str, Any]], settings: dict[str, Fact]
+        self, history: list[dict[str, Any]], settings: dict[str, Fact], *, title: str
     ) -> dict[str, Fact]:
-        """Return the settings, the network and the data, for the report."""
+        """Return the settings, the model with its title, and the data, for the report."""
         model, encoder = self.trained.model, self.trained.encoder
         config, parts = config_of(model), dict(self.parts.list_named())
         facts: dict[str, Fact] = {
-            "model": f"{type(model).__name__}, {model.number_of_parameters:,} parameters"
+            "model": f"{title}, {model.number_of_parameters:,} parameters"
         }
         if config is not None:
             facts["network"] = str(config)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _RESAMPLES = 2000
+MIN_BOOTSTRAP_P = 2 / (_RESAMPLES + 1)  # smallest p-value of `bootstrap`
 # Maximum product of records and resamples in one chunk, to limit memory.
 _MAX_COUNTS = 1 << 22
 

@@ -182,17 +182,25 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
 def _candidate_sections(candidates: tuple[Candidate, ...]) -> Iterator[Section]:
     """Yield the section with the models that were compared on the validation set."""
     if candidates:
-        head = ("Candidate", "parameters", "validation loss", "selected")
+        head = ("Candidate", "parameters", "best epoch", "validation loss", "selected")
         rows = [
-            (it.name, it.parameters, it.valid_loss, "yes" if it.is_selected else "")
+            (
+                it.name,
+                it.parameters,
+                "" if it.best_epoch is None else it.best_epoch,
+                it.valid_loss,
+                "yes" if it.is_selected else "",
+            )
             for it in sorted(candidates, key=lambda it: it.valid_loss)
         ]
         is_ensemble = sum(it.is_selected for it in candidates) > 1
-        selected = "the mean of the selected candidates" if is_ensemble else "one candidate"
+        selected = "the mean of the selected candidates"
+        if not is_ensemble:
+            selected = "the candidate with the lowest validation loss"
         yield Section(
             title="Candidates",
-            note=f"The model is {selected}, with the lowest validation loss. The learning "
-            "curves and the settings of training are those of the candidate networks.",
+            note=f"The model is {selected}. The learning curves and the settings of "
+            "training are those of the candidate networks.",
             table=Table("Candidates", head, rows),
         )
 

@@ -163,8 +163,7 @@ def finish_run(
     """Evaluate the best weights and write all files of the run, replacing older files."""
     folder = job.settings.folder
     job.trained.model.load_record(state.best).eval()
-    is_compared = job.ranks.is_first and job.settings.objective.baselines
-    models = fit_baselines(job) if is_compared or job.selects else ()
+    models = fit_baselines(job) if job.ranks.is_first else ()
     candidates = tuple[Candidate, ...]()
     if job.selects:
         job, candidates = select_model(
@@ -177,15 +176,16 @@ def finish_run(
         "validation": validation.evaluate(job.parts.valid),
     }
     evaluated = {name: part for name, part in parts.items() if part is not None}
-    baselines = compare_baselines(job, models if is_compared else (), evaluated)
-    warnings = _list_warnings(job, evaluated, baselines, candidates=candidates)
+    name = name_model(job.trained.model, candidates)
+    baselines = compare_baselines(job, models, evaluated, network=name)
+    warnings = _list_warnings(job, evaluated, baselines, network=name)
     report = make_report(
         job,
         state,
         evaluated,
         baselines=baselines,
         candidates=candidates,
-        facts=job.list_facts(state.history, settings),
+        facts=job.list_facts(state.history, settings, title=name),
         notes=[f"{it[0].upper()}{it[1:]}" for it, _ in warnings],
     )
     run = Run(
@@ -217,7 +217,7 @@ def _list_warnings(
     evaluated: dict[str, Part],
     baselines: tuple[Baseline, ...],
     *,
-    candidates: tuple[Candidate, ...],
+    network: str,
 ) -> list[tuple[str, type[Warning]]]:
     """Return warnings about duplicates of training sequences, and about poor metrics."""
     task, sets = job.trained.task, dict(job.parts.list_named())
@@ -236,7 +236,6 @@ def _list_warnings(
             seen.append((text, SeenRecordsWarning))
         if text := poor_model_warning(task, name, part):
             poor.append((text, NoSkillWarning))
-    network = name_model(job.trained.model, candidates)
     ranking = Ranking.of(network, baselines, evaluated)
     if ranking is not None and ranking.against_best.is_worse and not poor:
         text = f"{ranking.sentence}; try other settings, or use more records"

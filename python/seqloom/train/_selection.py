@@ -43,7 +43,8 @@ class Candidate:
         best_epoch: The epoch whose weights a network has; None for a linear model, which
             is not trained in epochs.
         is_selected: True if the trained model is this candidate, or an ensemble that
-            contains this candidate.
+            contains this candidate. The ensemble itself is listed last, as "mean of the
+            selected candidates".
 
     Examples:
         >>> Candidate(name="SequenceCNN", parameters=8, valid_loss=0.5).is_selected
@@ -152,6 +153,13 @@ def select_model(
         for number, (name, network) in enumerate(named)
     )
     chosen = _join([named[it][1] for it in sorted(selected)])
+    if len(selected) > 1:
+        mean = Candidate(
+            name="mean of the selected candidates",
+            parameters=chosen.number_of_parameters,
+            valid_loss=loss_of(selected),
+        )
+        candidates = (*candidates, mean)
     return replace(job, trained=replace(trained, model=chosen)), candidates
 
 

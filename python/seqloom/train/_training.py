@@ -42,8 +42,9 @@ from seqloom.train._updates import (
 )
 from seqloom.train._values import Interval
 
-# After a round, candidates with a higher validation loss than this, relative to the
-# lowest loss, are not trained further.
+# After 10, 20, 40 and 80 epochs, candidates whose lowest validation loss is higher than
+# this, relative to the lowest loss of all, are not trained further.
+_FIRST_CHECK = 10
 _MAX_CANDIDATE_LOSS = 1.2
 
 
@@ -89,13 +90,17 @@ class Training:
             if state.epoch == current.start > 0:
                 self.watchers.on_more(current.end)
             if job.selects:
-                # Only earlier rounds count, so that a run that is resumed within a round
-                # freezes the same candidates.
-                self._freeze_candidates(state.history[: current.start])
+                # Only epochs up to a fixed epoch count, so that a resumed run freezes the
+                # same candidates.
+                count = _FIRST_CHECK
+                while 2 * count <= state.epoch:
+                    count *= 2
+                if state.epoch >= count:
+                    self._freeze_candidates(state.history[:count])
             self._run_epoch(loader, current)
 
     def _freeze_candidates(self, history: list[dict[str, Any]]) -> None:
-        """Exclude candidates from this round that were much worse in earlier rounds."""
+        """Exclude candidates from training whose lowest loss so far is much higher."""
         candidates = list_candidates(self.state.model)
         names = [candidate_key(number) for number in range(1, len(candidates) + 1)]
         lowest = [
@@ -185,7 +190,7 @@ class Training:
         epochs, has_valid = settings.epochs, parts.valid is not None
         network = describe_network(model)
         if job.selects and (count := len(list_candidates(model))) > 1:
-            network = f"{count} candidate networks"
+            network = f"{count} candidate networks together"
         return Plan(
             first_epoch=state.epoch + 1,
             first_batch=len(state.steps) + 1,
@@ -219,6 +224,8 @@ class Training:
             epochs = f"{epochs}; the budget is {planned.seconds:,g} s"
         elif planned.epochs is not None:
             epochs = ""  # the number itself
+        if epochs and self.job.selects:
+            epochs = f"{epochs} (of the candidate networks)"
         compiled = self.steps.compiling.describe()
         return self.job.list_settings(compiled=compiled, epochs=epochs)
 
