@@ -16,7 +16,7 @@ SECONDS, MOST = 0.01, 500
 # tolerance covers the sampling error of mean and deviation.
 TOLERANCES = {"float32": 1e-4, "float64": 1e-10, "random": 0.02}
 # The page shows only the rows of the geometric means; other rows are in the CSV file.
-MEANS, HIDDEN = r"^\| [a-z0-9 ]+ \| \*", r"microseconds, two threads"
+MEANS, HIDDEN = r"^\| [a-z0-9 ]+ \| \*", r"microseconds, two threads|mean of the ratios"
 NOTES = """
 Each time is the shortest of all rounds, and includes the allocation of the result. The
 floor is the slower of two torch operations: copying the same number of bytes, or a matrix

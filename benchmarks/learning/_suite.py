@@ -46,6 +46,7 @@ TABLE_COLUMNS = (
     "minus trees, 95 % interval",
     "seconds",
 )
+PAGE_COLUMNS = ("task (metric)", "best baseline", "best trees", "seqloom")
 Scores = dict[str, NDArray[Any]]  # model -> scores (records, outputs) on the test set
 
 
@@ -63,8 +64,21 @@ class Trial:
 def main() -> None:
     """Evaluate all models on each task, and write the table."""
     rows = [row for task in TASKS if (row := _evaluate_task(task)) is not None]
-    text = f"{markdown_table(TABLE_COLUMNS, rows)}\n\n{_count_verdicts(rows)}\n\n"
-    publish_section("learning", text + describe_machine("numpy", "scikit-learn"))
+    texts = (
+        markdown_table(PAGE_COLUMNS, map(_shorten_row, rows)),
+        markdown_table(TABLE_COLUMNS, rows),
+        _count_verdicts(rows),
+        describe_machine("numpy", "scikit-learn"),
+    )
+    publish_section("learning", "\n\n".join(texts), shown="[|]", hidden="minus baseline")
+
+
+def _shorten_row(row: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the scores of a row; bold if seqloom is better than the best baseline."""
+    task, metric, baseline, trees, ours, gap, *_ = row
+    is_better = float(gap.split("(")[1].split(" to ")[0]) > 0
+    scores = (baseline.split()[0], trees.split()[0], f"**{ours}**" if is_better else ours)
+    return f"{task} ({metric})", *scores
 
 
 def _evaluate_task(task: LearningTask) -> tuple[str, ...] | None:
@@ -193,7 +207,7 @@ def _count_verdicts(rows: list[tuple[str, ...]]) -> str:
     better, above = (sum(low > 0 for low, _ in found) for found in (baseline, trees))
     worse, below = (sum(high < 0 for _, high in found) for found in (baseline, trees))
     return (
-        f"Of {len(rows)} tasks, seqloom is better than the best baseline on {better} and "
-        f"worse on {worse}; it is better than the best trees on {above} and worse on "
-        f"{below}. The other intervals contain 0."
+        f"seqloom is better than the best baseline on {better} of {len(rows)} tasks, and "
+        f"worse on {worse}. It is better than the best trees on {above} tasks, and worse "
+        f"on {below}. The other intervals contain 0."
     )
