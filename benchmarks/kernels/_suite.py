@@ -20,11 +20,8 @@ MEANS, HIDDEN = r"^\| [a-z0-9 ]+ \| \*", r"microseconds, two threads|mean of the
 NOTES = """
 Each time is the shortest of all rounds, and includes the allocation of the result. The
 floor is the slower of two torch operations: copying the same number of bytes, or a matrix
-product with the same number of operations. Most row names contain the size (rows, width).
-Max pool sizes are (n, channels, positions, window), and convolution sizes (n, channels,
-outputs, window, positions). Attention sizes are (n, heads, positions, depth), embedding
-sizes (rows, ids, width), and encoding sizes (reads, bases). For encoding, torch does not
-check for invalid characters.
+product with the same number of operations. Names of rows contain the sizes. For encoding,
+torch does not check for invalid characters.
 """
 LABEL_OF_THREAD_COUNT = {1: "one thread", 2: "two threads"}
 TABLE_COLUMNS = (

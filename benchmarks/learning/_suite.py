@@ -46,7 +46,7 @@ TABLE_COLUMNS = (
     "minus trees, 95 % interval",
     "seconds",
 )
-PAGE_COLUMNS = ("task (metric)", "best baseline", "best trees", "seqloom")
+PAGE_COLUMNS = ("task", "best baseline", "best trees", "seqloom")
 Scores = dict[str, NDArray[Any]]  # model -> scores (records, outputs) on the test set
 
 
@@ -75,10 +75,10 @@ def main() -> None:
 
 def _shorten_row(row: tuple[str, ...]) -> tuple[str, ...]:
     """Return the scores of a row; bold if seqloom is better than the best baseline."""
-    task, metric, baseline, trees, ours, gap, *_ = row
+    task, _, baseline, trees, ours, gap, *_ = row
     is_better = float(gap.split("(")[1].split(" to ")[0]) > 0
     scores = (baseline.split()[0], trees.split()[0], f"**{ours}**" if is_better else ours)
-    return f"{task} ({metric})", *scores
+    return task, *scores
 
 
 def _evaluate_task(task: LearningTask) -> tuple[str, ...] | None:

@@ -160,7 +160,7 @@ def _simulate(
 def _simulate_trait(causal: int) -> LearningTask:
     """Return a task of simulated genotypes, with a number of causal variants."""
     return LearningTask(
-        name=f"trait, {causal:,} of 4,000 variants causal",
+        name=f"trait, {causal:,} causal variants",
         source="simulated",
         metric="r2",
         read=lambda seed: simulated.trait(seed, causal=causal),
@@ -215,7 +215,7 @@ TASKS = (
         keeps_similar=True,
     ),
     LearningTask(
-        name="mRNA half-life from 3' UTRs up to 500 nt",
+        name="mRNA half-life, 3' UTRs",
         source=f"{_CONCISE}: pombe_half-life_UTR3.csv",
         metric="spearman",
         read=_read_half_lives,

@@ -48,7 +48,7 @@ their first losses differ by less than {TOLERANCE:.0e}. The floors are the matri
 of the step.
 """
 # These tables are only in the CSV file: dropout, memory and small operations.
-HIDDEN_ROWS_PATTERN = r"with dropout|memory that|^\|  \| seqloom|threads \| floor"
+HIDDEN_ROWS_PATTERN = r"with dropout|memory that|^\|  \| seqloom"
 
 Found = dict[str, dict[str, Any]]
 

@@ -93,6 +93,7 @@ def test_a_metric_that_is_undefined_in_all_folds_has_no_mean(train):
 
 
 def test_folds_in_which_all_metrics_are_defined_have_no_notes(train):
-    found = json.loads(train(["a", "b"] * 12, "--json", "--quiet").out)
+    words = ["--json", "--quiet", "--network", "standard"]
+    found = json.loads(train(["a", "b"] * 12, *words).out)
     assert found["notes"] == []
     assert set(found["folds_in_mean"].values()) == {3}

@@ -102,7 +102,7 @@ def test_the_command_line_warns_if_a_model_is_no_better_than_a_constant(
     lines = "".join(f"{key}\t{v}\n" for key, v in zip(data.ids, chance, strict=True))
     (tmp_path / "y.tsv").write_text(f"id\tlabel\n{lines}")
     words = f"train {tmp_path}/toy.fa --labels {tmp_path}/y.tsv --alphabet dna"
-    words += " --task regress --lr 1e-9"
+    words += " --task regress --lr 1e-9 --network standard"
     with pytest.raises(SystemExit) as ended:
         main([*words.split(), "--valid-share", "0.5", "--out", str(tmp_path / "run")])
     assert ended.value.code in {None, 0}

@@ -79,10 +79,10 @@ def test_a_budget_that_is_not_a_time_is_an_error(wrong):
 
 def test_a_run_with_a_budget_names_the_budget_in_its_report(slow):
     settings: Any = as_arguments(**slow, report=False)
-    settings["epochs"] = Epochs(budget=0.01)
+    settings["epochs"] = Epochs(budget=1e-9)
     run = sl.train.fit(**settings)
     assert len(run.history) == 1
-    assert str(run.report.facts["epochs"]).endswith("; the budget is 0.01 s")
+    assert str(run.report.facts["epochs"]).endswith("; the budget is 1e-09 s")
 
 
 @pytest.mark.parametrize("has_valid", [False, True])
