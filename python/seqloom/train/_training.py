@@ -45,7 +45,7 @@ from seqloom.train._values import Interval
 # After 10, 20, 40 and 80 epochs, candidates whose lowest validation loss is higher than
 # this, relative to the lowest loss of all, are not trained further.
 _FIRST_CHECK = 10
-_MAX_CANDIDATE_LOSS = 1.1
+_MAX_CANDIDATE_LOSS = 1.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
