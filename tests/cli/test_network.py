@@ -34,6 +34,11 @@ def test_automatic_model_selection_prints_its_candidates(call, command):
     assert "logistic regression, composition" in shown
 
 
+def test_the_option_stranded_excludes_networks_of_both_strands(call, command):
+    assert "both strands" in call(*command, "--overwrite").out
+    assert "both strands" not in call(*command, "--overwrite", "--stranded").out
+
+
 def test_automatic_model_selection_lists_its_candidates_as_json(call, command):
     done = call(*command, "--json")
     assert len(json.loads(done.out)["candidates"]) >= 7

@@ -403,6 +403,12 @@ def test_train_warns_about_a_class_with_one_record(call, tmp_path, monkeypatch):
     assert "warning: the class 'boundd' has a single sequence" in said.out
 
 
+def test_train_warns_about_a_class_with_few_records(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = _train_on(call, ["free"] * 60 + ["bound"] * 50 + ["rare"] * 3)
+    assert "warning: classes with fewer than 10 sequences: 'rare' (3)" in said.out
+
+
 def test_train_warns_about_classes_that_differ_only_in_case(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = _train_on(call, ["free"] * 4 + ["Bound"] * 3 + ["bound"] * 3)

@@ -399,6 +399,12 @@ def test_selection_of_unencoded_arrays_is_an_error():
         sl.train.fit("auto", arrays, arrays)
 
 
+def test_stranded_dna_has_no_candidate_of_both_strands():
+    data, objective = compositions(), sl.train.Objective(stranded=True)
+    run = sl.train.fit("auto", data[:120], data[120:], epochs=1, objective=objective)
+    assert not any("both strands" in it.name for it in run.candidates)
+
+
 def test_members_with_equal_settings_are_numbered():
     texts, classes = draw_sequences(160, (20, 24, 31))
     encoder = sl.encode.OneHot("rna")

@@ -13,6 +13,9 @@ from seqloom.infer._kinds import get_kind
 from seqloom.models import Trained
 
 _MAX_LISTED = 3
+# The metrics of a class with fewer records than this are unreliable. Sets with fewer than
+# ten times as many records get no warning.
+_FEW_RECORDS = 10
 
 
 def warn_about_files(console: Console, files: Sequence[Path], parts: PartOptions) -> None:
@@ -26,7 +29,7 @@ def warn_about_files(console: Console, files: Sequence[Path], parts: PartOptions
 
 
 def warn_about_classes(console: Console, whole: Dataset) -> None:
-    """Warn about classes that look like ids, have one record, or have similar names."""
+    """Warn about classes that look like ids, have few records, or have similar names."""
     if whole.task != "classify":
         return
     classes, records = len(whole.classes), len(whole)
@@ -42,6 +45,17 @@ def warn_about_classes(console: Console, whole: Dataset) -> None:
             f"warning: {each}{_list_classes(single)} has a single {one}, which cannot be "
             f"in both the training and the test set: correct the label, or add {one}s of "
             "the class"
+        )
+    few = [
+        f"{name!r} ({count})"
+        for name, count in whole.class_counts.items()
+        if 1 < count < _FEW_RECORDS and records >= 10 * _FEW_RECORDS
+    ]
+    if few:
+        console.print(
+            f"warning: classes with fewer than {_FEW_RECORDS} {noun}: {', '.join(few)}. "
+            f"Their metrics are unreliable, and a set may lack them: add {noun} of these "
+            "classes"
         )
     _warn_about_similar_names(console, whole.classes)
 

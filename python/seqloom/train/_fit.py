@@ -198,7 +198,8 @@ def fit(
     ranks = find_ranks()
     if selects:
         check_selection(train, valid, settings=settings, ranks=ranks)
-        model = choose_networks(train, valid, test)
+        stranded = settings.objective.stranded
+        model = choose_networks(train, valid, test, stranded=stranded)
     settings.check(model, processes=ranks.world)
     names = names_for(model, has_step=settings.objective.step is not None)
     parts = Parts(*(as_part(part, names) for part in (train, valid, test)))

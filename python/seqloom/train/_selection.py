@@ -91,7 +91,7 @@ def check_selection(train: Any, valid: Any, *, settings: FitSettings, ranks: Ran
             )
 
 
-def choose_networks(train: Any, valid: Any, test: Any) -> Config:
+def choose_networks(train: Any, valid: Any, test: Any, *, stranded: bool) -> Config:
     """Return the settings of the network, or the ensemble, that ``fit("auto")`` trains."""
     others = [valid] if test is None else [valid, test]
     config = find_encoder_kind(train.encoder).network(train, *others)
@@ -112,7 +112,7 @@ def choose_networks(train: Any, valid: Any, test: Any) -> Config:
     encoder = train.encoder
     is_dna = isinstance(encoder, OneHot) and encoder.alphabet == "dna"
     # With some settings, an encoder has further channels.
-    if is_dna and config.channels == len("ACGT"):
+    if is_dna and config.channels == len("ACGT") and not stranded:
         networks = (*networks, replace(pooled, both_strands=True))
     # If only one network suits the records, train it from two different initial weights.
     return EnsembleConfig(networks if len(networks) > 1 else networks * 2)

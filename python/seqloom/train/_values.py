@@ -69,6 +69,8 @@ class Objective:
         baselines: If True, also fit simple models on the training set after the network,
             and compare the network with them on the validation and test sets. See
             `Baseline`.
+        stranded: True if the strand of DNA matters, as for splice sites. ``fit("auto")``
+            then trains no network that reads both strands.
 
     Examples:
         >>> import seqloom as sl
@@ -81,9 +83,11 @@ class Objective:
     metrics: Metrics = None
     class_weight: ClassWeight = None
     baselines: bool = True
+    stranded: bool = False
 
     def __post_init__(self) -> None:
         as_bool("baselines", self.baselines)
+        as_bool("stranded", self.stranded)
         loss, step = self.loss, self.step
         if not (loss is None or callable(loss)):
             raise ArgumentError(
