@@ -79,10 +79,10 @@ def _read_shared_file(name: str) -> str:
     return (Path(os.environ.get("SEQLOOM_DATA", ".")) / "learning" / name).read_text()
 
 
-def _read_variants(
-    file: str, alphabet: str, value_of: Callable[[Mapping[str, str]], float]
-) -> Callable[[int], Dataset]:
-    """Return a reader of variants and their measured values, from the package mavenn."""
+def _measured_variants(
+    name: str, *, file: str, alphabet: str, value_of: Callable[[Mapping[str, str]], float]
+) -> LearningTask:
+    """Return a task of variants and their measured values, from the package mavenn."""
 
     def read(seed: int) -> Dataset:
         text = _read_package_file("mavenn", "1.1.4", f"{_MAVENN_DATA}/{file}")
@@ -91,7 +91,13 @@ def _read_variants(
         values = [value_of(row) for row in rows]
         return make_dataset(sequences, values, alphabet=alphabet, task="regress")
 
-    return read
+    source = f"mavenn 1.1.4 (MIT): {file}"
+    return LearningTask(name=name, source=source, metric="spearman", read=read)
+
+
+def _read_value(row: Mapping[str, str]) -> float:
+    """Return the measured value of a variant."""
+    return float(row["y"])
 
 
 def _mean_bin(row: Mapping[str, str]) -> float:
@@ -176,29 +182,29 @@ TASKS = (
         read=_read_splice,
         keeps_similar=True,
     ),
-    LearningTask(
-        name="5' splice sites, 9 nt",
-        source="mavenn 1.1.4 (MIT): mpsa",
-        metric="spearman",
-        read=_read_variants("mpsa_data.csv.gz", "rna", lambda row: float(row["y"])),
+    _measured_variants(
+        "5' splice sites, 9 nt",
+        file="mpsa_data.csv.gz",
+        alphabet="rna",
+        value_of=_read_value,
     ),
-    LearningTask(
-        name="lac promoter variants, 75 nt",
-        source="mavenn 1.1.4 (MIT): sortseq",
-        metric="spearman",
-        read=_read_variants("sortseq_data.csv.gz", "dna", _mean_bin),
+    _measured_variants(
+        "lac promoter variants, 75 nt",
+        file="sortseq_data.csv.gz",
+        alphabet="dna",
+        value_of=_mean_bin,
     ),
-    LearningTask(
-        name="TDP-43 variants, 84 aa",
-        source="mavenn 1.1.4 (MIT): tdp43",
-        metric="spearman",
-        read=_read_variants("tdp43_data.csv.gz", "protein", lambda row: float(row["y"])),
+    _measured_variants(
+        "TDP-43 variants, 84 aa",
+        file="tdp43_data.csv.gz",
+        alphabet="protein",
+        value_of=_read_value,
     ),
-    LearningTask(
-        name="amyloid beta variants, 42 aa",
-        source="mavenn 1.1.4 (MIT): amyloid",
-        metric="spearman",
-        read=_read_variants("amyloid_data.csv.gz", "protein", lambda row: float(row["y"])),
+    _measured_variants(
+        "amyloid beta variants, 42 aa",
+        file="amyloid_data.csv.gz",
+        alphabet="protein",
+        value_of=_read_value,
     ),
     LearningTask(
         name="OCT4 or MAFK peaks, 200 bp",

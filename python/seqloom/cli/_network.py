@@ -57,8 +57,8 @@ class NetworkOptions:
     members: Count = 1
 
     @property
-    def changed(self) -> list[str]:
-        """The options that set the architecture of one network."""
+    def architecture(self) -> list[str]:
+        """The given options that set the architecture of one network."""
         given, default = asdict(self), asdict(NetworkOptions())
         others = {"network", "reverse_complement"}
         return [
@@ -68,10 +68,10 @@ class NetworkOptions:
 
 def check_network(options: NetworkOptions, kind: Kind) -> None:
     """Raise if network options contradict each other, or FILES are not sequences."""
-    if options.network == "auto" and options.changed:
+    if options.network == "auto" and options.architecture:
         raise ArgumentError(
-            f"--network auto and --{options.changed[0].replace('_', '-')} exclude each "
-            "other, because auto chooses the settings of the networks"
+            f"--network auto and --{options.architecture[0].replace('_', '-')} exclude "
+            "each other, because auto chooses the settings of the networks"
         )
     given = {"--model": options.model is not None, "--rank": options.rank is not None}
     names = [name for name, is_given in given.items() if is_given]
@@ -99,7 +99,9 @@ def select_network(
     test: Dataset | None,
 ) -> Config | str:
     """Choose a network or an ensemble for the training records, or ``"auto"``."""
-    can_select = not options.changed and valid is not None and not have_several_processes()
+    can_select = (
+        not options.architecture and valid is not None and not have_several_processes()
+    )
     network = options.network or ("auto" if can_select else "standard")
     if network == "auto":
         return network

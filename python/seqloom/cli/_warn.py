@@ -49,9 +49,9 @@ def warn_about_classes(console: Console, whole: Dataset) -> None:
     few = [
         f"{name!r} ({count})"
         for name, count in whole.class_counts.items()
-        if 1 < count < _FEW_RECORDS and records >= 10 * _FEW_RECORDS
+        if 1 < count < _FEW_RECORDS
     ]
-    if few:
+    if few and records >= 10 * _FEW_RECORDS:
         console.print(
             f"warning: classes with fewer than {_FEW_RECORDS} {noun}: {', '.join(few)}. "
             f"Their metrics are unreliable, and a set may lack them: add {noun} of these "

@@ -194,6 +194,11 @@ class Ensemble(Module):
         return [None if key is None else key.fold(number) for number in range(count)]
 
 
+def list_members(model: Module) -> list[Module]:
+    """Return the members of an ensemble, or a list with the network itself."""
+    return list(model.members) if isinstance(model, Ensemble) else [model]
+
+
 def is_trainable(model: Module) -> bool:
     """Return whether a network has a parameter that is not frozen."""
     return any(param.trainable for _, param in model.parameters())

@@ -24,8 +24,8 @@ from seqloom.infer._forward import find_label_name
 from seqloom.infer._loop import run_model
 from seqloom.infer._predict import compute_metrics, score_records
 from seqloom.infer._scores import compute_exact_scores
-from seqloom.models import Classify, Custom, Ensemble, Regress, Task, TorchModule
-from seqloom.models._ensemble import is_trainable
+from seqloom.models import Classify, Custom, Regress, Task, TorchModule
+from seqloom.models._ensemble import is_trainable, list_members
 from seqloom.models._training_facts import find_duplicates
 from seqloom.nn import Module
 from seqloom.report import auprc_interval, auroc_interval, pearson_interval, wilson_interval
@@ -86,11 +86,6 @@ def candidate_key(number: int) -> str:
     return f"valid_loss_{number}"
 
 
-def list_candidates(model: Module) -> list[Module]:
-    """Return the networks that ``fit("auto")`` trains together."""
-    return list(model.members) if isinstance(model, Ensemble) else [model]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
     """Evaluates a network on the validation set, and the final network on the test set."""
@@ -109,7 +104,7 @@ class Validation:
             # Metrics of built-in tasks are computed from all records together, not
             # batch by batch.
             labels = np.asarray(part.labels)
-            candidates = list_candidates(model) if self.job.selects else [model]
+            candidates = list_members(model) if self.job.selects else [model]
             with self.job.ranks.sharing():
                 outputs = {
                     number: run_model(it, part, batch_size=trained.batch_size)

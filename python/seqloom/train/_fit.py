@@ -10,6 +10,7 @@ from typing import Any
 from seqloom._arguments import quote
 from seqloom._threads import limit_blas
 from seqloom.errors import ArgumentError, MissingExtraError
+from seqloom.models._ensemble import list_members
 from seqloom.models._folder import opened_folder
 from seqloom.models._torch_module import as_module
 from seqloom.models._trained import config_of
@@ -17,7 +18,6 @@ from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
 from seqloom.tensor import Backend
 from seqloom.train._checkpoints import describe_resume
-from seqloom.train._evaluation import list_candidates
 from seqloom.train._job import FitJob
 from seqloom.train._parts import Parts, as_part, names_for
 from seqloom.train._prepare import prepare
@@ -198,8 +198,7 @@ def fit(
     ranks = find_ranks()
     if selects:
         check_selection(train, valid, settings=settings, ranks=ranks)
-        stranded = settings.objective.stranded
-        model = choose_networks(train, valid, test, stranded=stranded)
+        model = choose_networks(train, valid, test, stranded=settings.objective.stranded)
     settings.check(model, processes=ranks.world)
     names = names_for(model, has_step=settings.objective.step is not None)
     parts = Parts(*(as_part(part, names) for part in (train, valid, test)))
@@ -211,7 +210,7 @@ def fit(
         collect_callbacks(progress, callbacks) as watchers,
     ):
         job = prepare(model, parts, settings, ranks=ranks)
-        networks = list_candidates(job.trained.model)
+        networks = list_members(job.trained.model)
         if selects and any(config_of(it) is None for it in networks):
             raise ArgumentError(
                 'model="auto" copies the selected network by its settings, but the network '

@@ -13,13 +13,13 @@ from seqloom.errors import ArgumentError
 from seqloom.infer._kinds import find_encoder_kind
 from seqloom.infer._loop import run_model
 from seqloom.models import EnsembleConfig, SequenceCNNConfig
-from seqloom.models._ensemble import describe_network
+from seqloom.models._ensemble import describe_network, list_members
 from seqloom.models._examples import check_examples
 from seqloom.models._trained import config_of
 from seqloom.nn import Config, Module
 from seqloom.train._baselines import FittedBaseline
 from seqloom.train._checkpoints import RunState
-from seqloom.train._evaluation import as_comparable, candidate_key, list_candidates
+from seqloom.train._evaluation import as_comparable, candidate_key
 from seqloom.train._job import FitJob
 from seqloom.train._loss import BatchLoss
 from seqloom.train._ranks import Ranks
@@ -127,7 +127,7 @@ def select_model(
 ) -> tuple[FitJob, tuple[Candidate, ...]]:
     """Select the trained networks and linear models with the lowest validation loss."""
     trained, valid = job.trained, dict(job.parts.list_examples())["validation"]
-    networks = list_candidates(trained.model)
+    networks = list_members(trained.model)
     names = _number_equal([_name_network(it) for it in networks])
     named = list(zip(names, networks, strict=True))
     for fitted in baselines:

@@ -8,7 +8,8 @@ from typing import Any, Self, TypeAlias
 from seqloom._arguments import as_seed, quote
 from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError, BackendError
-from seqloom.models import Ensemble, TorchModule
+from seqloom.models import TorchModule
+from seqloom.models._ensemble import list_members
 from seqloom.nn import Config, Module
 from seqloom.optim import Optimizer, Schedule
 from seqloom.tensor import Backend, backend as find_backend
@@ -186,8 +187,7 @@ class FitSettings:
         if epochs.epochs is None:
             epochs = replace(epochs, epochs=getattr(network, "epochs", None))
         if decay is None:
-            members = network.members if isinstance(network, Ensemble) else [network]
-            decays = {find_weight_decay(it) for it in members}
+            decays = {find_weight_decay(it) for it in list_members(network)}
             # None: each member of the ensemble has its own weight decay.
             decay = decays.pop() if len(decays) == 1 else None
         return replace(self, epochs=epochs, weight_decay=decay)

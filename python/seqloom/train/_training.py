@@ -10,7 +10,7 @@ from seqloom._signals import SignalDelayer
 from seqloom.data import DataLoader
 from seqloom.errors import ArgumentError
 from seqloom.models import Custom
-from seqloom.models._ensemble import describe_network, is_trainable
+from seqloom.models._ensemble import describe_network, is_trainable, list_members
 from seqloom.models._folder import WEIGHTS, make_checkpoint_folder, write_history
 from seqloom.models._trained import save_config
 from seqloom.optim import LossScale, WeightAverage
@@ -18,7 +18,7 @@ from seqloom.report._values import Fact
 from seqloom.tensor import scope
 from seqloom.train._card import write_card_of_unfinished
 from seqloom.train._checkpoints import Checkpoints, RunState
-from seqloom.train._evaluation import Validation, candidate_key, list_candidates
+from seqloom.train._evaluation import Validation, candidate_key
 from seqloom.train._job import FitJob
 from seqloom.train._loss import BatchLoss, check_finite_epoch
 from seqloom.train._parts import (
@@ -90,18 +90,20 @@ class Training:
             if state.epoch == current.start > 0:
                 self.watchers.on_more(current.end)
             if job.selects:
-                # Only epochs up to a fixed epoch count, so that a resumed run freezes the
-                # same candidates.
-                count = _FIRST_CHECK
-                while 2 * count <= state.epoch:
-                    count *= 2
-                if state.epoch >= count:
-                    self._freeze_candidates(state.history[:count])
+                self._freeze_candidates()
             self._run_epoch(loader, current)
 
-    def _freeze_candidates(self, history: list[dict[str, Any]]) -> None:
+    def _freeze_candidates(self) -> None:
         """Exclude candidates from training whose lowest loss so far is much higher."""
-        candidates = list_candidates(self.state.model)
+        # Only losses up to a fixed epoch count, so that a resumed run freezes the same
+        # candidates.
+        count = _FIRST_CHECK
+        while 2 * count <= self.state.epoch:
+            count *= 2
+        if self.state.epoch < count:
+            return
+        history = self.state.history[:count]
+        candidates = list_members(self.state.model)
         names = [candidate_key(number) for number in range(1, len(candidates) + 1)]
         lowest = [
             min((row[name] for row in history if row.get(name) is not None), default=inf)
@@ -126,7 +128,7 @@ class Training:
         check_finite_epoch(state.model, row, valid, folder=job.writable_folder)
         with self.checkpoints.changing(state):
             is_best = valid is None or _is_best([*state.history, row])
-            count = len(list_candidates(state.model)) if job.selects else 1
+            count = len(list_members(state.model)) if job.selects else 1
             improved = _list_improved([*state.history, row], count)
             state.end_epoch(row, is_best=is_best, improved=improved)
         self.checkpoints.after_epoch(state)
@@ -189,7 +191,7 @@ class Training:
         settings, parts, model = job.settings, job.parts, state.model
         epochs, has_valid = settings.epochs, parts.valid is not None
         network = describe_network(model)
-        if job.selects and (count := len(list_candidates(model))) > 1:
+        if job.selects and (count := len(list_members(model))) > 1:
             network = f"{count} candidate networks together"
         return Plan(
             first_epoch=state.epoch + 1,

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from seqloom.errors import GradientError, RecordError
 from seqloom.models import Ensemble, TorchModule
+from seqloom.models._ensemble import list_members
 from seqloom.nn import GroupNorm, LayerNorm, Module, Param, RMSNorm
 from seqloom.nn._batch_norm import BatchNorm
 from seqloom.optim import (
@@ -23,7 +24,6 @@ from seqloom.optim import (
 )
 from seqloom.record import Record
 from seqloom.tensor import Gradients, Tensor
-from seqloom.train._evaluation import list_candidates
 from seqloom.train._settings import FitSettings, find_weight_decay
 from seqloom.train._values import Epochs
 
@@ -247,7 +247,7 @@ def make_optimizer(model: Module, decay: float | None) -> AdamW:
         prefixes = [f"members.{number}." for number in range(len(model.members))]
     parts = [
         (prefix, member, find_weight_decay(member) if decay is None else decay)
-        for prefix, member in zip(prefixes, list_candidates(model), strict=True)
+        for prefix, member in zip(prefixes, list_members(model), strict=True)
     ]
     # If several groups match a parameter, the last group applies.
     for prefix, _, own in parts if decay is None else ():
