@@ -1,7 +1,8 @@
 """SpliceAI (Jaganathan et al., 2019), and a key map that loads its published weights."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,18 @@ class SpliceAI(sl.nn.Module):
             total = total + skip(x)
         center = total[:, :, self.crop : total.shape[2] - self.crop]
         return sl.nn.functional.softmax(self.head(center), 1)
+
+
+def load_spliceai(
+    paths: Iterable[Path | str], backend: sl.tensor.Backend | str = "numpy"
+) -> list[SpliceAI]:
+    """Load the published Keras files, one network for each path, for evaluation."""
+    models = list[SpliceAI]()
+    for path in paths:
+        model = SpliceAIConfig().init(backend)
+        model.load_record(sl.record.load(path), keys=keras_keys(model))
+        models.append(model.eval())
+    return models
 
 
 def keras_keys(model: SpliceAI) -> dict[str, str | tuple[str, Callable[[Any], Any]]]:

@@ -43,9 +43,7 @@ def arrays(number):
 
 def network(number, backend):
     """Return the example with the weights of a file, in evaluation mode."""
-    model = example().SpliceAIConfig().init(backend)
-    keys = example().keras_keys(model)
-    return model.load_record(arrays(number), keys=keys).eval()
+    return example().load_spliceai([published(number)], backend)[0]
 
 
 def letters(count):
