@@ -1,0 +1,235 @@
+"""Compute a network's outputs for sequences that differ little from other sequences.
+
+The network runs once for each reference. For an alternative, only the positions that the
+change can reach are computed again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.data._encoder import position_axis
+from seqloom.errors import CaptureError, SeqloomError
+from seqloom.infer._changed_slices import LocalGraph, Slices
+from seqloom.infer._forward import Forward
+from seqloom.models import TorchModule
+from seqloom.tensor import Tensor
+from seqloom.tensor._compile._capture import Capture
+from seqloom.tensor._compile._code import reject_impure_calls
+from seqloom.tensor._compile._passes import simplify
+from seqloom.tensor._compile._symbol import Symbol
+from seqloom.tensor._compile._trace import reject_outside_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from seqloom.nn import Module
+    from seqloom.tensor._graph import Value
+
+    Integers = NDArray[np.int64]
+
+# The maximum number of alternatives, and of their positions, that are computed together.
+_MAX_BATCH = 64
+_MAX_BATCH_POSITIONS = 1 << 16
+# The maximum number of bytes of the stored values of references.
+_MAX_REFERENCE_BYTES = 1 << 28
+
+
+class ChangedPasses:
+    """Computes the outputs of a network in evaluation mode for references and alternatives.
+
+    An output never depends on the other sequences of a call.
+    """
+
+    def __init__(self, model: Module, encoder: Any) -> None:
+        self._model, self._encoder = model, encoder
+        self._forward = Forward.of(model)
+        self._networks: dict[tuple[int, ...], LocalNetwork | None] = {}
+
+    def run(
+        self, reference: NDArray[Any], alternative: NDArray[Any], rows: Integers
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the outputs of the references and of the alternatives.
+
+        Row ``rows[i]`` of `reference` is the original of row ``i`` of `alternative`.
+        """
+        network = self.find_network(reference)
+        if network is None:
+            return self._run_whole(reference), self._run_whole(alternative)
+        return network.run(self._to_array(reference), self._to_array(alternative), rows)
+
+    def find_network(self, reference: NDArray[Any]) -> LocalNetwork | None:
+        """Return the captured network; None if each sequence must be computed whole."""
+        shape = reference.shape[1:]
+        if shape not in self._networks:
+            self._networks[shape] = self._capture(reference)
+        return self._networks[shape]
+
+    def _capture(self, reference: NDArray[Any]) -> LocalNetwork | None:
+        """Capture the network for sequences of one length."""
+        model = self._model
+        if isinstance(model, TorchModule) or model.backend.name != "numpy":
+            return None
+        model.eval()
+        axis = position_axis(self._encoder)
+        array = self._to_array(reference[:1])
+        rows = _count_rows(array.shape[axis])
+        capture = Capture(model.backend)
+        try:
+            inputs = self._run_on_symbols(capture, (rows, *array.shape[1:]), array.dtype)
+            made = LocalNetwork(capture, inputs, axis)
+        except SeqloomError:
+            return None
+        return made if made.saves_work else None
+
+    def _run_on_symbols(
+        self, capture: Capture, shape: tuple[int, ...], dtype: np.dtype[Any]
+    ) -> Value:
+        """Record the operations of the network; return the value of its inputs."""
+        model = self._model
+        try:
+            for leaf in {id(it): it for it in model.leaves()[1]}.values():
+                leaf.on(capture.target)
+                capture.add_leaf(leaf)
+            symbol = capture.recorder.new_input(shape, dtype)
+            tensors = {"inputs": Tensor(symbol, capture)}
+            guards = capture.run_on_thread(), reject_impure_calls(set())
+            with guards[0], guards[1], reject_outside_calls():
+                result = self._forward.call(model, tensors)
+        finally:
+            capture.restore_leaves()
+        raw: Any = getattr(result, "raw", None)
+        if not isinstance(raw, Symbol):
+            raise CaptureError("the network does not return a tensor of its inputs")
+        capture.recorder.graph.outputs = [raw.value]
+        return symbol.value
+
+    def _to_array(self, inputs: NDArray[Any]) -> Any:
+        """Convert encoded sequences to the dtype that the network reads."""
+        tensors = self._forward.tensors(
+            self._model, {"inputs": inputs}, encoder=self._encoder
+        )
+        return tensors["inputs"].raw
+
+    def _run_whole(self, inputs: NDArray[Any]) -> NDArray[np.float32]:
+        """Compute whole sequences, in batches of one size."""
+        self._model.eval()
+        size = _count_rows(inputs.shape[position_axis(self._encoder)])
+        found: list[NDArray[np.float32]] = []
+        for start in range(0, len(inputs), size):
+            rows = np.minimum(np.arange(start, start + size), len(inputs) - 1)
+            batch = {"inputs": inputs[rows]}
+            made = self._forward(self._model, batch, encoder=self._encoder)
+            found.append(np.asarray(made, np.float32)[: len(inputs) - start])
+        return np.concatenate(found)
+
+
+class LocalNetwork:
+    """A network for sequences of one length, as a graph."""
+
+    def __init__(self, capture: Capture, inputs: Value, axis: int) -> None:
+        graph = simplify(capture.recorder.graph)
+        self._graph = LocalGraph(graph, {inputs.number: axis}, capture.target)
+        self._backend, self._axis = capture.target, axis
+        self._leaves = [(value, leaf) for leaf, value in capture.admitted.values()]
+
+    @property
+    def saves_work(self) -> bool:
+        """True if the network has windows."""
+        return self._graph.has_windows
+
+    def run(
+        self, reference: NDArray[Any], alternative: NDArray[Any], rows: Integers
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the outputs of the references and of the alternatives."""
+        graph = self._graph
+        known = graph.read_leaves(
+            [(value, leaf.on(self._backend)) for value, leaf in self._leaves]
+        )
+        size = max(1, _MAX_REFERENCE_BYTES // graph.reference_bytes)
+        originals: list[NDArray[np.float32]] = []
+        found: list[tuple[Integers, NDArray[np.float32]]] = []
+        for start in range(0, len(reference), size):
+            chunk = reference[start : start + size]
+            values = graph.run_whole(chunk, known)
+            originals.append(graph.finish(values, known))
+            own = np.flatnonzero((rows >= start) & (rows < start + size))
+            for group, inputs in self._group(chunk, alternative, own, rows=rows - start):
+                changed = graph.run_changed(inputs, known, values)
+                found.append((group, graph.finish(changed, known)))
+        outputs = np.empty((len(alternative), *originals[0].shape[1:]), np.float32)
+        for group, output in found:
+            outputs[group] = output
+        return np.concatenate(originals).astype(np.float32, copy=False), outputs
+
+    def _group(
+        self,
+        reference: NDArray[Any],
+        alternative: NDArray[Any],
+        own: Integers,
+        *,
+        rows: Integers,
+    ) -> Iterator[tuple[Integers, Slices]]:
+        """Yield groups of alternatives, with slices that contain the changes."""
+        size = self._graph.batch_size
+        changes = [
+            _find_changes(reference[rows[it]], alternative[it], self._axis)
+            for it in np.array_split(own, range(size, len(own), size))
+        ]
+        starts, widths = map(np.concatenate, zip(*changes, strict=True))
+        for width in np.unique(widths).tolist():
+            members = np.flatnonzero(widths == width)
+            for group in np.array_split(members, range(size, len(members), size)):
+                yield (
+                    own[group],
+                    self._slice(
+                        reference,
+                        alternative[own[group]],
+                        starts[group],
+                        width=width,
+                        rows=rows[own[group]],
+                    ),
+                )
+
+    def _slice(
+        self,
+        reference: NDArray[Any],
+        alternative: NDArray[Any],
+        starts: Integers,
+        *,
+        width: int,
+        rows: Integers,
+    ) -> Slices:
+        """Return slices of the inputs."""
+        axis = self._axis
+        positions = np.arange(width, dtype=np.int64) + starts[:, None]
+        other_axes = [it for it in range(1, alternative.ndim) if it != axis]
+        at = np.expand_dims(positions, tuple(other_axes))
+        array = np.take_along_axis(alternative, at, axis)
+        return Slices(array, axis, alternative.shape[axis], starts, rows, reference)
+
+
+def _count_rows(length: int) -> int:
+    """Return the number of sequences that are computed together."""
+    return max(2, min(_MAX_BATCH, _MAX_BATCH_POSITIONS // length))
+
+
+def _find_changes(
+    reference: NDArray[Any], alternative: NDArray[Any], axis: int
+) -> tuple[Integers, Integers]:
+    """Return the first changed position of each row, and a width that depends on it alone.
+
+    Widths are powers of two, so that many rows have the same width.
+    """
+    differs = np.moveaxis(reference != alternative, axis, 1)
+    differs = differs.reshape(*differs.shape[:2], -1).any(axis=2)
+    length = differs.shape[1]
+    first = differs.argmax(axis=1)
+    widths = length - differs[:, ::-1].argmax(axis=1) - first
+    widths = np.where(differs.any(axis=1), widths, 1)
+    widths = np.minimum(1 << np.ceil(np.log2(widths)).astype(np.int64), length)
+    return np.minimum(first, length - widths), widths

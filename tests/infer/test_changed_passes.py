@@ -1,0 +1,214 @@
+"""Outputs of changed sequences are those of whole passes, which are the oracle."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import seqloom as sl
+from seqloom.infer._changed_passes import ChangedPasses
+
+F = sl.nn.functional
+LENGTH = 240
+Function = Callable[[sl.tensor.Tensor], sl.tensor.Tensor]
+
+
+class Chain(sl.nn.Module):
+    """Layers and functions in a fixed order."""
+
+    layers: list[sl.nn.Module]
+
+    def __init__(self, *steps: sl.nn.Module | Function) -> None:
+        self.layers = [it for it in steps if isinstance(it, sl.nn.Module)]
+        self.functions = tuple(
+            len(self.layers) if isinstance(it, sl.nn.Module) else it for it in steps
+        )
+
+    def __call__(self, x: sl.tensor.Tensor) -> sl.tensor.Tensor:
+        layers = iter(self.layers)
+        for step in self.functions:
+            x = next(layers)(x) if isinstance(step, int) else step(x)
+        return x
+
+
+class Residual(sl.nn.Module):
+    """The input plus a dilated convolution."""
+
+    conv: sl.nn.Conv1d
+    norm: sl.nn.BatchNorm1d
+
+    def __init__(self, dilation: int) -> None:
+        self.norm = sl.nn.BatchNorm1d(8)
+        self.conv = sl.nn.Conv1d(8, 8, 3, padding="same", dilation=dilation)
+
+    def __call__(self, x: sl.tensor.Tensor) -> sl.tensor.Tensor:
+        return x + F.gelu(self.conv(self.norm(x)))
+
+
+class Positions(sl.nn.Module):
+    """Adds one number for each channel and position."""
+
+    table: sl.nn.Param
+
+    def __init__(self, length: int) -> None:
+        self.table = sl.nn.Param((8, length), sl.nn.Normal(1.0))
+
+    def __call__(self, x: sl.tensor.Tensor) -> sl.tensor.Tensor:
+        return x * 2 + self.table.value
+
+
+def stem(**options: Any) -> sl.nn.Conv1d:
+    return sl.nn.Conv1d(4, 8, 7, **options)
+
+
+def mean(x: sl.tensor.Tensor) -> sl.tensor.Tensor:
+    return x.mean(2)
+
+
+NETWORKS: dict[str, Callable[[], sl.nn.Module]] = {
+    "profile": lambda: Chain(stem(), F.relu, sl.nn.Conv1d(8, 2, 5)),
+    "strides": lambda: Chain(
+        stem(stride=3, padding=4), F.relu, sl.nn.Conv1d(8, 8, 4, stride=2)
+    ),
+    "groups": lambda: Chain(stem(), sl.nn.Conv1d(8, 16, 3, groups=4, padding=1), mean),
+    "residuals": lambda: Chain(stem(padding="same"), *map(Residual, (1, 2, 4, 8)), mean),
+    "crop": lambda: Chain(
+        stem(padding="same"), *map(Residual, (1, 4)), lambda x: x[:, :, 100:-90]
+    ),
+    "max pool": lambda: Chain(
+        stem(), lambda x: F.max_pool1d(x, 3, 2, 1), sl.nn.Conv1d(8, 3, 3, padding=1)
+    ),
+    "mean pool": lambda: Chain(
+        stem(padding=3), lambda x: F.avg_pool1d(x, 4), lambda x: F.avg_pool1d(x, 3, 2, 1)
+    ),
+    "linear": lambda: Chain(
+        stem(padding=3), lambda x: x.mT, sl.nn.LayerNorm(8), sl.nn.Linear(8, 3), F.softmax
+    ),
+    "softmax": lambda: Chain(stem(), lambda x: F.softmax(x, 1), lambda x: x.sum(1)),
+    "positions": lambda: Chain(stem(padding="same"), Positions(LENGTH), F.relu),
+    "concatenation": lambda: Chain(
+        stem(padding="same"),
+        lambda x: sl.tensor.concat([x, F.relu(x)], axis=1),
+        sl.nn.Conv1d(16, 2, 9),
+    ),
+    "transposed": lambda: Chain(
+        stem(stride=2), sl.nn.ConvTranspose1d(8, 4, 4, stride=2, padding=1)
+    ),
+    "reshape": lambda: Chain(
+        stem(padding=3), lambda x: x.reshape(-1, 2, 4, LENGTH), F.relu
+    ),
+    "dense": lambda: Chain(
+        stem(stride=4, padding=3), lambda x: x.reshape(x.shape[0], -1), sl.nn.Linear(480, 5)
+    ),
+    "recurrence": lambda: Chain(
+        stem(stride=4, padding=3), lambda x: x.mT, sl.nn.GRU(8, 4), lambda x: x[0]
+    ),
+}
+
+
+def make(name: str) -> sl.nn.Module:
+    model = NETWORKS[name]()
+    model.bind("numpy", sl.Key(3))
+    run_whole(model.train(), examples()[0])  # the statistics of batch norms
+    return model.eval()
+
+
+def edit(sequence: np.ndarray, rng: np.random.Generator, kind: int) -> np.ndarray:
+    """Substitute, insert or delete 1 to 30 bases, anywhere including both ends."""
+    size = int(rng.integers(1, 31))
+    at = int(rng.choice([0, len(sequence) - size, rng.integers(0, len(sequence) - size)]))
+    new = rng.integers(0, 4, 0 if kind == 2 else size)
+    rest = sequence[at + (0 if kind == 1 else size) :]
+    longer = np.concatenate([sequence[:at], new, rest, rng.integers(0, 4, size)])
+    return longer[: len(sequence)]
+
+
+def encode(sequences: list[np.ndarray] | np.ndarray) -> np.ndarray:
+    codes = np.eye(4, dtype=np.float32)[np.array(sequences)]
+    return np.ascontiguousarray(codes.transpose(0, 2, 1))
+
+
+def examples(count: int = 60, references: int = 3) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(count)
+    originals = rng.integers(0, 4, (references, LENGTH))
+    rows = rng.integers(0, references, count)
+    edited = [edit(originals[row], rng, number % 3) for number, row in enumerate(rows)]
+    return encode(originals), encode(edited), rows
+
+
+def run_whole(model: sl.nn.Module, inputs: np.ndarray) -> np.ndarray:
+    return model(sl.tensor.Tensor(inputs, model.backend)).numpy()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_outputs_of_changed_sequences_are_those_of_whole_passes(name: str) -> None:
+    model, (reference, alternative, rows) = make(name), examples()
+    passes = ChangedPasses(model, sl.encode.OneHot())
+    network = passes.find_network(reference)
+    assert network is not None
+    found = passes.run(reference, alternative, rows)
+    for outputs, inputs in zip(found, (reference, alternative), strict=True):
+        expected = run_whole(model, inputs)
+        assert outputs.shape == expected.shape
+        assert abs(outputs - expected).max() <= 1e-6 * abs(expected).max()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_an_output_does_not_depend_on_the_other_sequences(name: str) -> None:
+    model, (reference, alternative, rows) = make(name), examples()
+    together = ChangedPasses(model, sl.encode.OneHot()).run(reference, alternative, rows)[1]
+    for row in range(0, len(rows), 7):
+        one = slice(row, row + 1)
+        alone = ChangedPasses(model, sl.encode.OneHot()).run(
+            reference[rows[one]], alternative[one], np.zeros(1, np.int64)
+        )
+        np.testing.assert_array_equal(alone[1][0], together[row])
+
+
+def test_a_sequence_without_a_change_has_the_output_of_its_reference() -> None:
+    model, (reference, _, rows) = make("residuals"), examples()
+    found = ChangedPasses(model, sl.encode.OneHot()).run(reference, reference[rows], rows)
+    np.testing.assert_array_equal(found[1], found[0][rows])
+
+
+def test_the_number_of_threads_does_not_change_an_output() -> None:
+    model, (reference, alternative, rows) = make("residuals"), examples()
+    found: list[np.ndarray] = []
+    for threads in (1, 2):
+        model.backend.threads = threads
+        passes = ChangedPasses(model, sl.encode.OneHot())
+        found.append(passes.run(reference, alternative, rows)[1])
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_model_that_reads_values_is_computed_whole() -> None:
+    model = Chain(stem(), lambda x: x if float(x.sum()) > 0 else -x)
+    model.bind("numpy", sl.Key(3))
+    reference, alternative, rows = examples()
+    passes = ChangedPasses(model, sl.encode.OneHot())
+    assert passes.find_network(reference) is None
+    assert len(passes.run(reference, alternative, rows)[1]) == len(rows)
+
+
+def test_tokens_are_embedded_at_changed_positions_only() -> None:
+    model = Chain(sl.nn.Embedding(8, 4), lambda x: x.mT, stem(), F.relu)
+    model.bind("numpy", sl.Key(3))
+    rng = np.random.default_rng(0)
+    reference = rng.integers(0, 8, (2, LENGTH)).astype(np.int32)
+    rows = np.arange(20) % 2
+    alternative = reference[rows].copy()
+    alternative[np.arange(20), rng.integers(0, LENGTH, 20)] = 7
+    passes = ChangedPasses(model, sl.encode.Tokens())
+    found = passes.run(reference, alternative, rows)[1]
+    expected = run_whole(model, alternative)
+    assert abs(found - expected).max() <= 1e-6 * abs(expected).max()
+
+
+def test_values_outside_of_a_crop_are_not_computed() -> None:
+    model, (reference, _, rows) = make("crop"), examples()
+    changed = reference[rows].copy()
+    changed[:, :, :80] = 0
+    changed[:, :, -80:] = 0
+    found = ChangedPasses(model, sl.encode.OneHot()).run(reference, changed, rows)
+    np.testing.assert_array_equal(found[1], found[0][rows])
