@@ -61,6 +61,8 @@ mod _native {
     #[pymodule_export]
     use super::encode::pack::{best_fit, packed_positions};
     #[pymodule_export]
+    use super::formats::alleles::{resolve_alleles, variant_windows};
+    #[pymodule_export]
     use super::formats::columns::{first_mismatch, hash_ids, mean_scores, take_rows};
     #[pymodule_export]
     use super::formats::index::{IndexProgress, SequenceIndex, build_index};

@@ -92,6 +92,7 @@ __all__ = [
     "relu",
     "relu_grad",
     "render_table",
+    "resolve_alleles",
     "rotary_linear",
     "rotary_linear_int8",
     "scale_shift",
@@ -107,6 +108,7 @@ __all__ = [
     "truncated_normal",
     "turn_rows",
     "uniform",
+    "variant_windows",
     "version",
 ]
 
@@ -1138,6 +1140,12 @@ def render_table(suffix: builtins.str, columns: typing.Sequence[numpy.typing.NDA
     first row.
     """
 
+def resolve_alleles(genome: SequenceIndex, lengths: numpy.typing.NDArray[numpy.int64], positions: tuple[numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.int64]], refs: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], alts: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], swap: builtins.bool, split_mnps: builtins.bool) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64], tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], numpy.typing.NDArray[numpy.uint16]]:
+    r"""
+    Compares records with the genome. Returns a table of alleles in normal form (record,
+    number of the ALT, status, start, reference, alternative), and flags for each record.
+    """
+
 def rotary_linear(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], angles: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], heads: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` (rows, outputs) with `x @ weight.T + bias`, and applies rotary
@@ -1219,6 +1227,13 @@ def turn_rows(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDA
 def uniform(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` with uniform random numbers from 0 (included) to 1 (excluded).
+    """
+
+def variant_windows(genome: SequenceIndex, lengths: numpy.typing.NDArray[numpy.int64], positions: tuple[numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.int64]], refs: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], alts: tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], limits: typing.Optional[tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64]]], place: tuple[builtins.int, builtins.int], is_right_anchored: builtins.bool, is_alternative: builtins.bool, out: numpy.typing.NDArray[numpy.uint8]) -> None:
+    r"""
+    Fills `out` with the sequences around variants, with the reference or the alternative
+    allele. `place` is the number of bases before the variant, and the width of the
+    reference window; `limits` are the first and the last position that are not masked.
     """
 
 def version() -> builtins.str:

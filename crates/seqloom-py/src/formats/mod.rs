@@ -1,5 +1,6 @@
 //! Bindings of the crates that read and write files.
 
+pub(crate) mod alleles;
 pub(crate) mod columns;
 pub(crate) mod index;
 pub(crate) mod locate;

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from seqloom._key import Key
     from seqloom._ragged import Ragged
+    from seqloom._rust import _native
     from seqloom.data.interval._intervals import Intervals
 
 
@@ -76,10 +77,7 @@ def compute_spans(intervals: Intervals, genome: Genome, width: int | None) -> Sp
 
 def _missing_chrom_message(genome: Genome, chrom: str, numbers: dict[str, int]) -> str:
     """Return the message for a chromosome that the genome lacks, or names differently."""
-    bare = chrom.removeprefix("chr")
-    others = [name for name in (bare, f"chr{bare}") if name in numbers]
-    if chrom in {"MT", "chrMT", "M", "chrM"}:
-        others = [name for name in ("M", "MT", "chrM", "chrMT") if name in numbers]
+    others = [name for name in contig_aliases(chrom) if name in numbers]
     what = f"{genome.path} has no sequence {chrom!r}"
     if others:
         return f"{what}, it has {others[0]!r}; use the names of the genome in the intervals"
@@ -87,6 +85,17 @@ def _missing_chrom_message(genome: Genome, chrom: str, numbers: dict[str, int]) 
         f"{what}, it has {join_first_names(genome.names)}; pass the genome of the "
         "intervals, or remove such lines"
     )
+
+
+def contig_aliases(name: str) -> tuple[str, ...]:
+    """Return the names that other genomes give to a contig; the name itself is first."""
+    bare = name.removeprefix("chr")
+    if bare in {"M", "MT"}:
+        prefix = "chr" if bare != name else ""
+        other = "" if prefix else "chr"
+        names = [f"{each}{mito}" for each in (prefix, other) for mito in ("M", "MT")]
+        return (name, *(each for each in names if each != name))
+    return (name, f"chr{name}" if bare == name else bare)
 
 
 def _check_summits(intervals: Intervals) -> None:
@@ -166,6 +175,11 @@ class Genome:
         self._index = open_index(path)
         self.names: list[str] = self._index.ids
         self.lengths: NDArray[np.int64] = self._index.lengths
+
+    @property
+    def native(self) -> _native.SequenceIndex:
+        """Rust index of this process, for code that runs without the GIL."""
+        return self._index.native
 
     def fetch(
         self,

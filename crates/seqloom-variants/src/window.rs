@@ -1,0 +1,167 @@
+//! Sequences around variants, with the reference or the alternative allele.
+
+use seqloom_core::{Error, Ragged, Result};
+
+use crate::check::to_i64;
+use crate::genome::Genome;
+
+/// Variants in normal form, as columns.
+#[derive(Clone, Copy)]
+pub struct Variants<'a> {
+    /// The number of the contig in the genome.
+    pub contigs: &'a [i32],
+    /// The zero-based positions.
+    pub starts: &'a [i64],
+    /// The reference alleles.
+    pub references: Ragged<'a>,
+    /// The alternative alleles.
+    pub alternatives: Ragged<'a>,
+    /// The first position, and the position after the last one, that are not masked.
+    pub limits: Option<(&'a [i64], &'a [i64])>,
+}
+
+/// The position and size of windows.
+#[derive(Clone, Copy)]
+pub struct WindowOptions {
+    /// The number of bases before the variant's position in the reference window.
+    pub left: i64,
+    /// The number of bases of the reference window.
+    pub width: i64,
+    /// The number of columns of the result.
+    pub columns: usize,
+    /// Whether the alternative windows have the right end of the reference windows.
+    pub is_right_anchored: bool,
+    /// Whether to return the alternative windows.
+    pub is_alternative: bool,
+}
+
+/// Fills `out` with one row for each variant, in upper case. Bases outside the contig or the
+/// limits are N.
+pub fn fill_windows(
+    genome: &mut Genome<'_>,
+    variants: Variants<'_>,
+    options: WindowOptions,
+    out: &mut [u8],
+) -> Result<()> {
+    check_sizes(variants, options, out)?;
+    let columns = options.columns.max(1);
+    for (row, letters) in out.chunks_exact_mut(columns).enumerate() {
+        let variant = Variant::at(variants, row);
+        if options.is_alternative {
+            fill_alternative(genome, variant, options, letters)?;
+        } else {
+            let start = variant.start.saturating_sub(options.left);
+            variant.copy_genome(genome, start, letters)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_sizes(variants: Variants<'_>, options: WindowOptions, out: &[u8]) -> Result<()> {
+    let count = variants.contigs.len();
+    let limits = variants
+        .limits
+        .map(|limits| (limits.0.len(), limits.1.len()));
+    let fits = variants.starts.len() == count
+        && variants.references.len() == count
+        && variants.alternatives.len() == count
+        && limits.is_none_or(|sizes| sizes == (count, count))
+        && count.checked_mul(options.columns) == Some(out.len());
+    if fits {
+        return Ok(());
+    }
+    Err(Error::argument(format!(
+        "contigs, starts, refs, alts and limits must have {count} rows each"
+    )))
+}
+
+#[derive(Clone, Copy)]
+struct Variant<'a> {
+    contig: i32,
+    start: i64,
+    reference: &'a [u8],
+    alternative: &'a [u8],
+    limits: (i64, i64),
+}
+
+impl<'a> Variant<'a> {
+    fn at(variants: Variants<'a>, row: usize) -> Self {
+        let position = |column: &[i64], default| column.get(row).copied().unwrap_or(default);
+        let limits = variants.limits.map_or((0, i64::MAX), |(lower, upper)| {
+            (position(lower, 0), position(upper, i64::MAX))
+        });
+        Self {
+            contig: variants.contigs.get(row).copied().unwrap_or(-1),
+            start: position(variants.starts, 0),
+            reference: variants.references.get(row),
+            alternative: variants.alternatives.get(row),
+            limits,
+        }
+    }
+
+    /// Copies bases of the genome from `start` on.
+    fn copy_genome(&self, genome: &mut Genome<'_>, start: i64, out: &mut [u8]) -> Result<()> {
+        out.fill(b'N');
+        let length = genome.length(self.contig).unwrap_or(0);
+        let stop = start.saturating_add(to_i64(out.len()));
+        let from = start.max(0).max(self.limits.0);
+        let to = stop.min(length).min(self.limits.1);
+        if from >= to {
+            return Ok(());
+        }
+        let column = usize::try_from(from - start).unwrap_or(usize::MAX);
+        let found = genome.residues(self.contig, from, to)?.unwrap_or_default();
+        for (column, letter) in out.iter_mut().skip(column).zip(found) {
+            *column = letter.to_ascii_uppercase();
+        }
+        Ok(())
+    }
+}
+
+/// Writes genome, alternative allele, genome. Positions in the alternative sequence equal
+/// those of the genome up to the first base that differs.
+fn fill_alternative(
+    genome: &mut Genome<'_>,
+    variant: Variant<'_>,
+    options: WindowOptions,
+    out: &mut [u8],
+) -> Result<()> {
+    let pairs = variant.reference.iter().zip(variant.alternative);
+    let common = pairs.take_while(|(a, b)| a == b).count();
+    let inserted = variant.alternative.get(common..).unwrap_or_default();
+    let site = variant.start.saturating_add(to_i64(common));
+    let size = to_i64(inserted.len());
+    let behind = variant
+        .start
+        .saturating_add(to_i64(variant.reference.len()));
+    let mut first = variant.start.saturating_sub(options.left);
+    if options.is_right_anchored {
+        let end = first + options.width + size - (behind - site);
+        first = end.max(site + size) - to_i64(out.len());
+    }
+    let (before, rest) = split_at(out, site - first);
+    variant.copy_genome(genome, first, before)?;
+    let skipped = (first - site).max(0);
+    let (allele, after) = split_at(rest, size - skipped);
+    let offset = usize::try_from(skipped).unwrap_or(usize::MAX);
+    for (letter, (base, position)) in allele
+        .iter_mut()
+        .zip(inserted.iter().zip(site..).skip(offset))
+    {
+        let position = position.min(behind - 1);
+        let is_masked = position < variant.limits.0 || position >= variant.limits.1;
+        *letter = if is_masked {
+            b'N'
+        } else {
+            base.to_ascii_uppercase()
+        };
+    }
+    let position = behind + (skipped - size).max(0);
+    variant.copy_genome(genome, position, after)
+}
+
+/// Splits a slice at a position that may be outside of it.
+fn split_at(letters: &mut [u8], position: i64) -> (&mut [u8], &mut [u8]) {
+    let position = usize::try_from(position.max(0)).unwrap_or(usize::MAX);
+    letters.split_at_mut(position.min(letters.len()))
+}

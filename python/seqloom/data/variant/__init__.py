@@ -1,0 +1,1 @@
+"""Compares variants with a genome, and returns the sequences around them."""

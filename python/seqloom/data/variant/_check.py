@@ -1,0 +1,212 @@
+"""Counts the differences between the REF alleles of records and a genome."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._text import MAX_EXAMPLES, format_count, join_first_names
+from seqloom.data.variant._contigs import ContigNames
+from seqloom.errors import FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from seqloom.data.interval._spans import Genome
+    from seqloom.data.variant._alleles import VariantColumns
+
+# The flags of `seqloom-variants::check`, from the lowest bit.
+FLAGS = (
+    "iupac",
+    "differs",
+    "exchanged",
+    "other_strand",
+    "other_strand_exchanged",
+    "one_left",
+    "one_right",
+    "genome_n",
+    "lower_case",
+    "not_compared",
+)
+_REASONS = {
+    "exchanged": "the genome has ALT",
+    "other_strand": "the genome has REF on the other strand",
+    "other_strand_exchanged": "the genome has ALT on the other strand",
+    "one_left": "the genome has REF one base to the left",
+    "one_right": "the genome has REF one base to the right",
+    "genome_n": "the genome has N",
+}
+_ADVICE = {
+    "exchanged": "REF and ALT are probably exchanged",
+    "other_strand": "the alleles are probably those of the other strand",
+    "other_strand_exchanged": (
+        "the alleles are probably exchanged, and those of the other strand"
+    ),
+    "one_left": "POS is probably one too large",
+    "one_right": "POS probably counts from 0; VCF counts from 1",
+    "genome_n": "pass a genome that is not masked with N",
+}
+# A reason is named as the probable one if it applies to this part of the differences.
+_PROBABLE_PART = 0.9
+_MIN_DIFFERENCES = 5
+
+
+class CheckReport:
+    """Counts of the differences between records and a genome, over all batches of a file.
+
+    Several reasons may apply to one record: a base equals its neighbour by chance in one of
+    four cases.
+
+    Args:
+        genome: The genome.
+        lengths: The lengths of contigs in the header of the VCF file.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from seqloom.data.interval._spans import Genome
+        >>> _ = Path("g.fa").write_text(">chr1\\nAACCGGTTAC\\n")
+        >>> report = CheckReport(Genome("g.fa"), {"1": 12})
+        >>> report.describe_lengths()
+        '1 has 12 bases in the header and 10 in the genome'
+    """
+
+    def __init__(
+        self, genome: Genome, lengths: Mapping[str, int | None] | None = None
+    ) -> None:
+        self.genome = genome
+        self.contigs = ContigNames(genome)
+        self.records = 0
+        self.counts: Counter[str] = Counter()
+        self.missing_contigs: Counter[str] = Counter()
+        self.examples: list[str] = []
+        # Another instance, because contigs without records may have two names.
+        names = ((name, ContigNames(genome).find(name)) for name in lengths or ())
+        self.other_lengths: dict[str, tuple[int, int]] = {
+            name: (length, int(genome.lengths[at]))
+            for name, at in names
+            if at >= 0 and (length := (lengths or {})[name]) is not None
+            if length != genome.lengths[at]
+        }
+
+    def add(
+        self, batch: VariantColumns, contigs: NDArray[np.int32], flags: NDArray[np.uint16]
+    ) -> None:
+        """Count the records of a batch; ``flags`` has the bits of FLAGS."""
+        self.records += flags.size
+        for bit, name in enumerate(FLAGS):
+            if count := int(np.count_nonzero(flags & (1 << bit))):
+                self.counts[name] += count
+        absent = np.flatnonzero(contigs < 0)
+        for code, count in Counter(batch.chrom_codes[absent].tolist()).items():
+            self.missing_contigs[batch.chrom_names[code]] += count
+        stops = batch.starts + batch.refs.lengths
+        ends = np.append(self.genome.lengths, 0)[contigs]
+        is_outside = (contigs >= 0) & ((batch.starts < 0) | (stops > ends))
+        if count := int(np.count_nonzero(is_outside)):
+            self.counts["outside_contig"] += count
+        if len(self.examples) < MAX_EXAMPLES:
+            differs = (flags & (1 << FLAGS.index("differs"))) != 0
+            rows = np.flatnonzero(differs | is_outside)[: MAX_EXAMPLES - len(self.examples)]
+            self.examples += [self._describe(batch, row, contigs) for row in rows.tolist()]
+
+    def _describe(
+        self, batch: VariantColumns, row: int, contigs: NDArray[np.int32]
+    ) -> str:
+        """Return the line, position and REF of a record, and the bases of the genome."""
+        start, ref = int(batch.starts[row]), batch.refs[row].tobytes().decode("latin-1")
+        chrom = batch.chrom_names[int(batch.chrom_codes[row])]
+        place = f"line {batch.lines[row]}, {chrom}:{start + 1}: REF is {_shorten(ref)}"
+        number = contigs[row : row + 1].astype(np.int64)
+        end = int(self.genome.lengths[number[0]])
+        if start < 0 or start + len(ref) > end:
+            return f"{place}, the contig has {end:,} bases"
+        bounds = np.array([start]), np.array([start + len(ref)])
+        bases = self.genome.fetch(number, *bounds, num_threads=1)[0].tobytes().decode()
+        return f"{place}, the genome has {_shorten(bases)}"
+
+    @property
+    def differences(self) -> int:
+        """Number of records whose REF differs from the genome or leaves its contig."""
+        return self.counts["differs"] + self.counts["outside_contig"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all counts, for a report."""
+        return {
+            "records": self.records,
+            "reference": dict(self.counts),
+            "examples": list(self.examples),
+            "missing_contigs": dict(self.missing_contigs),
+            "other_lengths": dict(self.other_lengths),
+            "contig_names": self.contigs.describe(),
+        }
+
+    def raise_for_mismatch(self) -> None:
+        """Raise if a record differs from the genome, or if no contig is in the genome.
+
+        Raises:
+            FormatError: With the number of differences, probable reasons and remedies.
+        """
+        if self.records and sum(self.missing_contigs.values()) == self.records:
+            names = join_first_names(list(self.missing_contigs))
+            raise FormatError(
+                f"{self.genome.path} has no contig of the variants: they name {names}, the "
+                f"genome {join_first_names(self.genome.names)}; pass the genome of the "
+                "variants, or rename the contigs"
+            )
+        if self.differences:
+            raise FormatError(self.describe_differences())
+
+    def describe_differences(self) -> str:
+        """Return the number of differences, their reasons, examples and remedies."""
+        total = self.differences
+        reasons = [
+            f"{what} in {self.counts[name]:,}"
+            for name, what in _REASONS.items()
+            if self.counts[name]
+        ]
+        if outside := self.counts["outside_contig"]:
+            reasons.append(f"REF extends beyond the contig in {outside:,}")
+        parts = [
+            f"REF differs from {self.genome.path} in {total:,} of "
+            f"{format_count(self.records, 'records')}",
+            ", ".join(reasons),
+            *self.examples,
+            *self._probable_reasons(),
+            'pass on_mismatch="skip" (--on-mismatch skip) to skip these records, or '
+            'on_mismatch="swap" (--on-mismatch swap) to use ALT as the reference where the '
+            "genome has ALT",
+        ]
+        return "; ".join(part for part in parts if part)
+
+    def _probable_reasons(self) -> list[str]:
+        total = self.differences
+        found: list[str] = []
+        if total >= _MIN_DIFFERENCES:
+            found = [
+                advice
+                for name, advice in _ADVICE.items()
+                if self.counts[name] >= _PROBABLE_PART * total
+            ]
+        if lengths := self.describe_lengths():
+            found.append(f"{lengths}: the genome is probably another build")
+        elif total >= _MIN_DIFFERENCES and 2 * total > self.records and not found:
+            found.append(
+                "most records differ: the genome is probably another build or species"
+            )
+        return found
+
+    def describe_lengths(self) -> str:
+        """Return the contigs whose lengths differ between the header and the genome."""
+        lengths = [
+            f"{name} has {header:,} bases in the header and {genome:,} in the genome"
+            for name, (header, genome) in self.other_lengths.items()
+        ]
+        return join_first_names(lengths)
+
+
+def _shorten(allele: str) -> str:
+    return allele if len(allele) <= 20 else f"{allele[:17]}... ({len(allele):,} bases)"
