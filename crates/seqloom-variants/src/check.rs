@@ -31,7 +31,7 @@ pub enum Status {
     ReferenceMismatch,
     /// The genome has ALT, or REF on the other strand.
     AmbiguousSwap,
-    /// An allele has letters other than A, C, G, T and N.
+    /// An allele has characters other than A, C, G, T and N.
     InvalidAllele,
 }
 
@@ -197,23 +197,23 @@ fn explain(genome: &mut Genome<'_>, record: Record<'_>) -> Result<u16> {
         start, reference, ..
     } = record;
     let mut flags = 0;
-    let mut test = |flag: u16, position: i64, allele: &[u8]| -> Result<()> {
+    let mut add = |flag: u16, position: i64, allele: &[u8]| -> Result<()> {
         if has_sequence(genome, record.contig, position, allele)? {
             flags |= flag;
         }
         Ok(())
     };
     for alternative in record.literals() {
-        test(EXCHANGED, start, alternative)?;
-        test(
+        add(EXCHANGED, start, alternative)?;
+        add(
             OTHER_STRAND_EXCHANGED,
             start,
             &reverse_complement(alternative),
         )?;
     }
-    test(OTHER_STRAND, start, &reverse_complement(reference))?;
-    test(ONE_LEFT, start - 1, reference)?;
-    test(ONE_RIGHT, start + 1, reference)?;
+    add(OTHER_STRAND, start, &reverse_complement(reference))?;
+    add(ONE_LEFT, start - 1, reference)?;
+    add(ONE_RIGHT, start + 1, reference)?;
     Ok(flags)
 }
 

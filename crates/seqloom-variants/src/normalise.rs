@@ -23,6 +23,23 @@ pub struct Records<'a> {
     pub alternatives: Ragged<'a>,
 }
 
+impl Records<'_> {
+    fn check_sizes(&self) -> Result<()> {
+        let count = self.contigs.len();
+        let sizes = [
+            self.starts.len(),
+            self.references.len(),
+            self.alternatives.len(),
+        ];
+        if sizes.iter().any(|size| *size != count) {
+            return Err(Error::argument(format!(
+                "contigs, starts, refs and alts must have one length, got {count} and {sizes:?}"
+            )));
+        }
+        Ok(())
+    }
+}
+
 /// The options of [`resolve`].
 #[derive(Clone, Copy)]
 pub struct ResolveOptions {
@@ -56,18 +73,8 @@ pub fn resolve(
     records: Records<'_>,
     options: ResolveOptions,
 ) -> Result<Alleles> {
-    let count = records.contigs.len();
-    let sizes = [
-        records.starts.len(),
-        records.references.len(),
-        records.alternatives.len(),
-    ];
-    if sizes.iter().any(|size| *size != count) {
-        return Err(Error::argument(format!(
-            "contigs, starts, refs and alts must have one length, got {count} and {sizes:?}"
-        )));
-    }
-    let mut alleles = Alleles::with_capacity(count);
+    records.check_sizes()?;
+    let mut alleles = Alleles::with_capacity(records.contigs.len());
     let positions = records.contigs.iter().zip(records.starts);
     for (row, (contig, start)) in positions.enumerate() {
         let record = Record {

@@ -29,9 +29,9 @@ pub struct WindowOptions {
     pub width: i64,
     /// The number of columns of the result.
     pub columns: usize,
-    /// Whether the alternative windows have the right end of the reference windows.
+    /// True if the alternative windows end where the reference windows end.
     pub is_right_anchored: bool,
-    /// Whether to return the alternative windows.
+    /// True for the alternative windows.
     pub is_alternative: bool,
 }
 

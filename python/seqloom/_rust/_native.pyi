@@ -1233,7 +1233,8 @@ def variant_windows(genome: SequenceIndex, lengths: numpy.typing.NDArray[numpy.i
     r"""
     Fills `out` with the sequences around variants, with the reference or the alternative
     allele. `place` is the number of bases before the variant, and the width of the
-    reference window; `limits` are the first and the last position that are not masked.
+    reference window. `limits` are the first position of each row that is not masked,
+    and the position after the last one.
     """
 
 def version() -> builtins.str:

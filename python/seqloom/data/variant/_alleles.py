@@ -176,7 +176,7 @@ def variant_windows(
             the last one. Inserted bases belong to the base before them.
 
     Returns:
-        An array (rows, bases) of letters; N outside the contig and the limits.
+        An array (rows, bases) of ASCII codes; N outside the contig and the limits.
     """
     check_integer("left", left, least=-MAX_POSITION, most=MAX_POSITION)
     check_integer("width", width, least=1, most=MAX_POSITION)

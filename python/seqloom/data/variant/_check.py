@@ -1,4 +1,4 @@
-"""Counts the differences between the REF alleles of records and a genome."""
+"""Compares contig names and REF alleles of records with a genome."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._text import MAX_EXAMPLES, format_count, join_first_names
-from seqloom.data.variant._contigs import ContigNames
+from seqloom.data.interval._spans import contig_aliases
 from seqloom.errors import FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -50,9 +50,15 @@ _ADVICE = {
     "one_right": "POS probably counts from 0; VCF counts from 1",
     "genome_n": "pass a genome that is not masked with N",
 }
+_REMEDY = (
+    'pass on_mismatch="skip" (--on-mismatch skip) to skip these records, or '
+    'on_mismatch="swap" (--on-mismatch swap) to use ALT as the reference where the genome '
+    "has ALT"
+)
 # A reason is named as the probable one if it applies to this part of the differences.
 _PROBABLE_PART = 0.9
 _MIN_DIFFERENCES = 5
+_MAX_ALLELE = 20  # number of bases of an allele in a message
 
 
 class CheckReport:
@@ -101,8 +107,8 @@ class CheckReport:
             if count := int(np.count_nonzero(flags & (1 << bit))):
                 self.counts[name] += count
         absent = np.flatnonzero(contigs < 0)
-        for code, count in Counter(batch.chrom_codes[absent].tolist()).items():
-            self.missing_contigs[batch.chrom_names[code]] += count
+        codes: list[int] = batch.chrom_codes[absent].tolist()
+        self.missing_contigs.update(batch.chrom_names[code] for code in codes)
         stops = batch.starts + batch.refs.lengths
         ends = np.append(self.genome.lengths, 0)[contigs]
         is_outside = (contigs >= 0) & ((batch.starts < 0) | (stops > ends))
@@ -113,9 +119,7 @@ class CheckReport:
             rows = np.flatnonzero(differs | is_outside)[: MAX_EXAMPLES - len(self.examples)]
             self.examples += [self._describe(batch, row, contigs) for row in rows.tolist()]
 
-    def _describe(
-        self, batch: VariantColumns, row: int, contigs: NDArray[np.int32]
-    ) -> str:
+    def _describe(self, batch: VariantColumns, row: int, contigs: NDArray[np.int32]) -> str:
         """Return the line, position and REF of a record, and the bases of the genome."""
         start, ref = int(batch.starts[row]), batch.refs[row].tobytes().decode("latin-1")
         chrom = batch.chrom_names[int(batch.chrom_codes[row])]
@@ -171,14 +175,14 @@ class CheckReport:
         if outside := self.counts["outside_contig"]:
             reasons.append(f"REF extends beyond the contig in {outside:,}")
         parts = [
-            f"REF differs from {self.genome.path} in {total:,} of "
-            f"{format_count(self.records, 'records')}",
+            (
+                f"REF differs from {self.genome.path} in {total:,} of "
+                f"{format_count(self.records, 'records')}"
+            ),
             ", ".join(reasons),
             *self.examples,
             *self._probable_reasons(),
-            'pass on_mismatch="skip" (--on-mismatch skip) to skip these records, or '
-            'on_mismatch="swap" (--on-mismatch swap) to use ALT as the reference where the '
-            "genome has ALT",
+            _REMEDY,
         ]
         return "; ".join(part for part in parts if part)
 
@@ -209,4 +213,86 @@ class CheckReport:
 
 
 def _shorten(allele: str) -> str:
-    return allele if len(allele) <= 20 else f"{allele[:17]}... ({len(allele):,} bases)"
+    if len(allele) <= _MAX_ALLELE:
+        return allele
+    return f"{allele[: _MAX_ALLELE - 3]}... ({len(allele):,} bases)"
+
+
+class ContigNames:
+    """The sequences of a genome by the names that a VCF file gives to contigs.
+
+    An exact name has precedence. Otherwise ``chr`` is added or removed, and M, MT, chrM and
+    chrMT are one contig. Accession numbers are not translated.
+    """
+
+    def __init__(self, genome: Genome) -> None:
+        self.genome = genome
+        self._counts = Counter(genome.names)
+        self._numbers = {name: number for number, name in enumerate(genome.names)}
+        self._owners: dict[int, str] = {}
+        self.matches: dict[str, int] = {}  # Sequence numbers; -1 if the genome has none.
+
+    def find(self, name: str) -> int:
+        """Return the number of the sequence of a contig; -1 if the genome lacks it."""
+        if name in self.matches:
+            return self.matches[name]
+        names = (alias for alias in contig_aliases(name) if alias in self._numbers)
+        if (match := next(names, None)) is None:
+            self.matches[name] = -1
+            return -1
+        if self._counts[match] > 1:
+            raise FormatError(
+                f"{self.genome.path}: {self._counts[match]} sequences are named {match!r}, "
+                "expected one; remove the others from the genome"
+            )
+        number = self._numbers[match]
+        other = self._owners.setdefault(number, name)
+        if other != name:
+            raise FormatError(
+                f"the variants name contigs {other!r} and {name!r}, which are both "
+                f"{match!r} in {self.genome.path}; use one name for the contig in the "
+                "variants"
+            )
+        self.matches[name] = number
+        return number
+
+    def numbers(self, names: Sequence[str], codes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the sequence number of each record; ``codes`` are indices into names."""
+        table = np.full(len(names), -1, np.int32)
+        used: list[int] = np.unique(codes).tolist()
+        for code in used:
+            table[code] = self.find(names[code])
+        return table[codes]
+
+    @property
+    def missing(self) -> list[str]:
+        """Names of contigs that the genome lacks."""
+        return [name for name, number in self.matches.items() if number < 0]
+
+    def describe(self) -> str:
+        """Return a sentence about the names that differ; empty if no name differs."""
+        names = self.genome.names
+        pairs = {name: names[at] for name, at in self.matches.items() if at >= 0}
+        pairs = {name: match for name, match in pairs.items() if name != match}
+        if not pairs:
+            return ""
+        return (
+            f"the variants name contigs {join_first_names(list(pairs))}, the genome "
+            f"{join_first_names(list(pairs.values()))}: {_describe_changes(pairs)}"
+        )
+
+
+def _describe_changes(pairs: dict[str, str]) -> str:
+    """Return how names were changed, with the number of names for each change."""
+    changes = Counter(
+        "chr was added"
+        if match == f"chr{name}"
+        else "chr was removed"
+        if name == f"chr{match}"
+        else f"{match} was used for {name}"
+        for name, match in pairs.items()
+    )
+    return ", ".join(
+        f"{change} for {format_count(count, 'contigs')}" if "chr was" in change else change
+        for change, count in changes.items()
+    )
