@@ -26,7 +26,9 @@ def genome(tmp_path: Path) -> Genome:
     return Genome(write_fasta(tmp_path / "g.fa", CONTIGS))
 
 
-def resolve(genome: Genome, *records: Record, **options: Any) -> list[tuple[str, int, str, str]]:
+def resolve(
+    genome: Genome, *records: Record, **options: Any
+) -> list[tuple[str, int, str, str]]:
     """Return status, position, reference and alternative of each row."""
     table = resolve_alleles(to_batch(list(records)), genome, **options)
     return [
