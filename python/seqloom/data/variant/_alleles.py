@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -15,11 +15,10 @@ from seqloom.data.interval._intervals import MAX_POSITION
 from seqloom.data.variant._check import CheckReport
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from seqloom.data.interval._spans import Genome
+    from seqloom.data.variant._check import VariantColumns
 
 STATUS = (
     "ok",
@@ -38,23 +37,6 @@ STATUS = (
 )
 OK, SWAPPED, EDGE = STATUS.index("ok"), STATUS.index("swapped"), STATUS.index("edge")
 MISMATCH_CHOICES = ("error", "skip", "swap")
-
-
-class VariantColumns(Protocol):
-    """Columns of records, such as a ``VariantBatch``."""
-
-    @property
-    def chrom_codes(self) -> NDArray[np.int32]: ...
-    @property
-    def chrom_names(self) -> Sequence[str]: ...
-    @property
-    def starts(self) -> NDArray[np.int64]: ...
-    @property
-    def refs(self) -> Ragged: ...
-    @property
-    def alts(self) -> Ragged: ...
-    @property
-    def lines(self) -> NDArray[np.int64]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

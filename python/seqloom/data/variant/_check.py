@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from seqloom._ragged import Ragged
     from seqloom.data.interval._spans import Genome
-    from seqloom.data.variant._alleles import VariantColumns
 
 # The flags of `seqloom-variants::check`, from the lowest bit.
 FLAGS = (
@@ -59,6 +59,23 @@ _REMEDY = (
 _PROBABLE_PART = 0.9
 _MIN_DIFFERENCES = 5
 _MAX_ALLELE = 20  # number of bases of an allele in a message
+
+
+class VariantColumns(Protocol):
+    """Columns of records, such as a ``VariantBatch``."""
+
+    @property
+    def chrom_codes(self) -> NDArray[np.int32]: ...
+    @property
+    def chrom_names(self) -> Sequence[str]: ...
+    @property
+    def starts(self) -> NDArray[np.int64]: ...
+    @property
+    def refs(self) -> Ragged: ...
+    @property
+    def alts(self) -> Ragged: ...
+    @property
+    def lines(self) -> NDArray[np.int64]: ...
 
 
 class CheckReport:
