@@ -191,6 +191,25 @@ def test_a_model_that_reads_values_is_computed_whole() -> None:
     assert len(passes.run(reference, alternative, rows)[1]) == len(rows)
 
 
+@pytest.mark.parametrize("both_strands", [False, True])
+def test_mutations_have_the_effects_of_whole_passes(
+    monkeypatch: pytest.MonkeyPatch, *, both_strands: bool
+) -> None:
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("ACGT"), length)) for length in (90, 90, 70)]
+    config = sl.models.SequenceCNNConfig(4, 2, kernel_size=5, pools=(2,))
+    task = sl.models.Classify(classes=("a", "b"))
+    model = config.init("numpy", sl.Key(1))
+    trained = sl.models.Trained(model.eval(), sl.encode.OneHot(), task, batch_size=16)
+    options: Any = {"method": "mutations", "reverse_complement": both_strands}
+    found = sl.infer.explain(trained, texts, **options).weights
+    monkeypatch.setattr("seqloom.infer._probe.find_changed_passes", lambda *_: None)
+    expected = sl.infer.explain(trained, texts, **options).weights
+    for ours, theirs in zip(found, expected, strict=True):
+        assert abs(ours).max() > 1e-4
+        np.testing.assert_allclose(ours, theirs, atol=2e-6)
+
+
 def test_tokens_are_embedded_at_changed_positions_only() -> None:
     model = Chain(sl.nn.Embedding(8, 4), lambda x: x.mT, stem(), F.relu)
     model.bind("numpy", sl.Key(3))

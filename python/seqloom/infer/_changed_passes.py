@@ -15,6 +15,8 @@ from seqloom.errors import CaptureError, SeqloomError
 from seqloom.infer._changed_slices import LocalGraph, Slices
 from seqloom.infer._forward import Forward
 from seqloom.models import TorchModule
+from seqloom.models._examples import counts_kmers
+from seqloom.nn._processes import find_batch_processes
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._capture import Capture
 from seqloom.tensor._compile._code import reject_impure_calls
@@ -32,11 +34,30 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
+# Arrays of a batch besides the encoded residues. There is no mask without padding.
+_OTHER_ARRAYS = frozenset({"lengths", "covariates"})
 # The maximum number of alternatives, and of their positions, that are computed together.
 _MAX_BATCH = 64
 _MAX_BATCH_POSITIONS = 1 << 16
+# The maximum number of lengths for which a network stays captured.
+_MAX_NETWORKS = 16
 # The maximum number of bytes of the stored values of references.
 _MAX_REFERENCE_BYTES = 1 << 28
+
+
+def find_changed_passes(model: Module, encoder: Any) -> ChangedPasses | None:
+    """Return the passes of a network; None if it reads more than encoded residues."""
+    if counts_kmers(encoder) or isinstance(model, TorchModule):
+        return None
+    forward = Forward.of(model)
+    reads_others = (
+        forward.receives_padding(model)
+        if forward.names is None
+        else not _OTHER_ARRAYS.isdisjoint(forward.names)
+    )
+    if reads_others or model.backend.name != "numpy" or find_batch_processes() is not None:
+        return None
+    return ChangedPasses(model, encoder)
 
 
 class ChangedPasses:
@@ -65,6 +86,8 @@ class ChangedPasses:
     def find_network(self, reference: NDArray[Any]) -> LocalNetwork | None:
         """Return the captured network; None if each sequence must be computed whole."""
         shape = reference.shape[1:]
+        if len(self._networks) >= _MAX_NETWORKS:
+            self._networks.clear()
         if shape not in self._networks:
             self._networks[shape] = self._capture(reference)
         return self._networks[shape]

@@ -1,7 +1,7 @@
 """Rules that state which positions of an operation's result a changed position can reach.
 
-A value of the graph is local if it has a position axis, and a change of some positions of
-the network's inputs changes only some positions of the value. Its axis 0 is the batch.
+A value of the graph is local if a change of some positions of the network's inputs changes
+only some positions of the value. Axis 0 of a local value is the batch.
 """
 
 from __future__ import annotations

@@ -150,7 +150,7 @@ class LocalGraph:
         outside = [known[it] for it in self._outside]
         count, found = len(ends[0]), list[Any]()
         for start in range(0, count, self.batch_size):
-            # The shapes of the graph have a fixed number of rows. Thus no row affects
+            # The shapes of the graph have a fixed number of rows. So no row affects
             # the rounding of another row.
             rows = np.minimum(np.arange(start, start + self.batch_size), count - 1)
             (made,) = self._finish(*(it[rows] for it in ends), *outside)

@@ -1,7 +1,7 @@
 """Score sequences, and the same sequences with some residues replaced."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 from seqloom.data import Dataset, SequenceDataset
 from seqloom.data._encoder import may_drop_residues
 from seqloom.data._parts import read_sequences
-from seqloom.infer._loop import OnBatch, evaluation_batch_size, run_both_strands, run_model
+from seqloom.infer._changed_passes import ChangedPasses, find_changed_passes
+from seqloom.infer._loop import (
+    OnBatch,
+    average_outputs,
+    evaluation_batch_size,
+    reverse_complements,
+    run_both_strands,
+    run_model,
+)
 from seqloom.models import Trained
 
 # (outputs, record indices) -> one score for each record
@@ -106,8 +114,10 @@ class EncoderProbe:
         # batch.
         batches = max(1, _MAX_CHUNK_RESIDUES // (self.batch_size * len(longest)))
         self._chunk_size = self.batch_size * batches
+        self._passes: ChangedPasses | None = None  # for the original sequences
         same = (ResidueChange(record, 0, 0, b"") for record in range(len(sequences)))
         self.outputs = np.concatenate([outputs for _, outputs in self._score_changes(same)])
+        self._passes = find_changed_passes(trained.model, trained.encoder)
 
     def hide(
         self, measure: ScoreFunction, windows: Sequence[int]
@@ -162,8 +172,33 @@ class EncoderProbe:
         """Score changed sequences in chunks of limited memory."""
         changes = iter(changes)
         while chunk := list(islice(changes, self._chunk_size)):
-            texts = [it.apply(self.sequences[it.record]) for it in chunk]
-            yield chunk, self._run_network(self._make_dataset(texts))
+            if self._passes is None:
+                texts = [it.apply(self.sequences[it.record]) for it in chunk]
+                yield chunk, self._run_network(self._make_dataset(texts))
+            else:
+                # Sequences of one length need no padding.
+                groups = groupby(chunk, key=lambda it: len(self.sequences[it.record]))
+                parts = [self._run_changes(self._passes, list(own)) for _, own in groups]
+                yield chunk, np.concatenate(parts)
+
+    def _run_changes(
+        self, passes: ChangedPasses, changes: list[ResidueChange]
+    ) -> NDArray[np.float32]:
+        """Compute the outputs of changed sequences, only where a change has an effect."""
+        records, rows = np.unique([it.record for it in changes], return_inverse=True)
+        originals: list[int] = records.tolist()
+        texts = [self.sequences[it] for it in originals]
+        texts += [it.apply(self.sequences[it.record]) for it in changes]
+        data = self._make_dataset(texts)
+
+        def run(data: Dataset) -> NDArray[np.float32]:
+            inputs = data.batch(np.arange(len(data)))["inputs"]
+            return passes.run(inputs[: len(records)], inputs[len(records) :], rows)[1]
+
+        if not self._both_strands:
+            return run(data)
+        both = run(data), run(reverse_complements(data))
+        return average_outputs(self.trained.task, *both)
 
     def _run_network(self, data: Dataset) -> NDArray[np.float32]:
         """Compute the network's outputs for sequences, on both strands if requested."""
