@@ -197,8 +197,8 @@ def test_mutations_have_the_effects_of_whole_passes(
 ) -> None:
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("ACGT"), length)) for length in (90, 90, 70)]
-    config = sl.models.SequenceCNNConfig(4, 2, kernel_size=5, pools=(2,))
-    task = sl.models.Classify(classes=("a", "b"))
+    config = sl.models.SequenceCNNConfig(4, 2, kernel_size=5)
+    task = sl.models.Classify(("a", "b"))
     model = config.init("numpy", sl.Key(1))
     trained = sl.models.Trained(model.eval(), sl.encode.OneHot(), task, batch_size=16)
     options: Any = {"method": "mutations", "reverse_complement": both_strands}
