@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _OTHER_ARRAYS = frozenset({"lengths", "covariates"})
 # The maximum number of alternatives, and of their positions, that are computed together.
 _MAX_BATCH = 64
-_MAX_BATCH_POSITIONS = 1 << 16
+_MAX_GROUP_POSITIONS = 1 << 16
 # The maximum number of lengths for which a network stays captured.
 _MAX_NETWORKS = 16
 # The maximum number of bytes of the stored values of references.
@@ -238,7 +238,7 @@ class LocalNetwork:
 
 def _count_rows(length: int) -> int:
     """Return the number of sequences that are computed together."""
-    return max(2, min(_MAX_BATCH, _MAX_BATCH_POSITIONS // length))
+    return max(2, min(_MAX_BATCH, _MAX_GROUP_POSITIONS // length))
 
 
 def _find_changes(

@@ -221,7 +221,7 @@ def test_a_window_may_begin_within_the_inserted_bases(genome: Genome) -> None:
     assert windows(genome, record, left=-3, width=5) == "TAAGG"
 
 
-def test_a_deletion_needs_bases_behind_the_reference_window(genome: Genome) -> None:
+def test_a_deletion_needs_bases_after_the_reference_window(genome: Genome) -> None:
     records: list[Record] = [("chr1", 7, "T", "A"), ("chr1", 6, "GT", "G")]
     table = resolve_alleles(to_batch(records), genome)
     options: Any = {"left": 4, "width": 8}

@@ -40,7 +40,7 @@ _REASONS = {
     "one_right": "the genome has REF one base to the right",
     "genome_n": "the genome has N",
 }
-_ADVICE = {
+_PROBABLE_CAUSES = {
     "exchanged": "REF and ALT are probably exchanged",
     "other_strand": "the alleles are probably those of the other strand",
     "other_strand_exchanged": (
@@ -209,7 +209,7 @@ class CheckReport:
         if total >= _MIN_DIFFERENCES:
             found = [
                 advice
-                for name, advice in _ADVICE.items()
+                for name, advice in _PROBABLE_CAUSES.items()
                 if self.counts[name] >= _PROBABLE_PART * total
             ]
         if lengths := self.describe_lengths():
