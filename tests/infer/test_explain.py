@@ -264,8 +264,12 @@ def test_explain_limits_the_number_of_mutated_sequences_in_memory(run, toy, monk
     sl.infer.explain(run, data)
     longest, unchanged, *changed = held  # the changed sequences follow their originals
     assert (longest, unchanged) == (1, 60)
-    assert max(changed) <= run.trained.batch_size + 60
-    assert sum(changed) >= 60 * 31
+    size, total = run.trained.batch_size, 60 * 31
+    chunks = [(at, min(at + size, total)) for at in range(0, total, size)]
+    originals = [(stop - 1) // 31 - start // 31 + 1 for start, stop in chunks]
+    assert changed == [
+        stop - start + count for (start, stop), count in zip(chunks, originals, strict=True)
+    ]
 
 
 def test_explain_uses_smaller_batches_for_longer_sequences(run):

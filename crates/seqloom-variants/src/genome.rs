@@ -83,14 +83,14 @@ impl<'a> Genome<'a> {
             MIN_BLOCK
         };
         let goes_left = is_near && start < self.start;
-        let (before, behind) = if goes_left {
+        let (before, after) = if goes_left {
             (self.block, 0)
         } else {
             (MARGIN, self.block)
         };
         let length = self.length(contig).unwrap_or(0);
         let first = (start - before).max(0);
-        let last = (stop + behind).min(length);
+        let last = (stop + after).min(length);
         let bounds = (&[first][..], &[last][..]);
         let (letters, _) = self
             .index

@@ -1,4 +1,4 @@
-//! Variants: VCF and BCF files, normal forms of alleles, and sequences with an allele.
+//! Variants: normal forms of alleles, their comparison with a genome, and sequences with an allele.
 //!
 //! ```text
 //! genome         reads ranges of contigs in blocks

@@ -24,7 +24,7 @@ pub struct Records<'a> {
 }
 
 impl Records<'_> {
-    fn check_sizes(&self) -> Result<()> {
+    pub(crate) fn check_sizes(&self) -> Result<()> {
         let count = self.contigs.len();
         let sizes = [
             self.starts.len(),

@@ -1,24 +1,13 @@
 //! Sequences around variants, with the reference or the alternative allele.
 
-use seqloom_core::{Error, Ragged, Result};
+use seqloom_core::{Error, Result};
 
 use crate::check::to_i64;
 use crate::genome::Genome;
+use crate::normalise::Records;
 
-/// Variants in normal form, as columns.
-#[derive(Clone, Copy)]
-pub struct Variants<'a> {
-    /// The number of the contig in the genome.
-    pub contigs: &'a [i32],
-    /// The zero-based positions.
-    pub starts: &'a [i64],
-    /// The reference alleles.
-    pub references: Ragged<'a>,
-    /// The alternative alleles.
-    pub alternatives: Ragged<'a>,
-    /// The first position, and the position after the last one, that are not masked.
-    pub limits: Option<(&'a [i64], &'a [i64])>,
-}
+/// The first position of each row that is not masked, and the position after the last one.
+pub type Limits<'a> = Option<(&'a [i64], &'a [i64])>;
 
 /// The position and size of windows.
 #[derive(Clone, Copy)]
@@ -35,18 +24,26 @@ pub struct WindowOptions {
     pub is_alternative: bool,
 }
 
-/// Fills `out` with one row for each variant, in upper case. Bases outside the contig or the
-/// limits are N.
+/// Fills `out` with one row for each variant, in upper case. Each record has one ALT, and
+/// its alleles are in normal form. Bases outside the contig or the limits are N.
 pub fn fill_windows(
     genome: &mut Genome<'_>,
-    variants: Variants<'_>,
+    records: Records<'_>,
+    limits: Limits<'_>,
     options: WindowOptions,
     out: &mut [u8],
 ) -> Result<()> {
-    check_sizes(variants, options, out)?;
+    records.check_sizes()?;
+    let count = records.contigs.len();
+    let fits = limits.is_none_or(|(lower, upper)| (lower.len(), upper.len()) == (count, count));
+    if !fits || count.checked_mul(options.columns) != Some(out.len()) {
+        return Err(Error::argument(format!(
+            "limits and out must have {count} rows, as many as the variants"
+        )));
+    }
     let columns = options.columns.max(1);
     for (row, letters) in out.chunks_exact_mut(columns).enumerate() {
-        let variant = Variant::at(variants, row);
+        let variant = Variant::at(records, limits, row);
         if options.is_alternative {
             fill_alternative(genome, variant, options, letters)?;
         } else {
@@ -55,24 +52,6 @@ pub fn fill_windows(
         }
     }
     Ok(())
-}
-
-fn check_sizes(variants: Variants<'_>, options: WindowOptions, out: &[u8]) -> Result<()> {
-    let count = variants.contigs.len();
-    let limits = variants
-        .limits
-        .map(|limits| (limits.0.len(), limits.1.len()));
-    let fits = variants.starts.len() == count
-        && variants.references.len() == count
-        && variants.alternatives.len() == count
-        && limits.is_none_or(|sizes| sizes == (count, count))
-        && count.checked_mul(options.columns) == Some(out.len());
-    if fits {
-        return Ok(());
-    }
-    Err(Error::argument(format!(
-        "contigs, starts, refs, alts and limits must have {count} rows each"
-    )))
 }
 
 #[derive(Clone, Copy)]
@@ -85,16 +64,16 @@ struct Variant<'a> {
 }
 
 impl<'a> Variant<'a> {
-    fn at(variants: Variants<'a>, row: usize) -> Self {
+    fn at(records: Records<'a>, limits: Limits<'_>, row: usize) -> Self {
         let position = |column: &[i64], default| column.get(row).copied().unwrap_or(default);
-        let limits = variants.limits.map_or((0, i64::MAX), |(lower, upper)| {
+        let limits = limits.map_or((0, i64::MAX), |(lower, upper)| {
             (position(lower, 0), position(upper, i64::MAX))
         });
         Self {
-            contig: variants.contigs.get(row).copied().unwrap_or(-1),
-            start: position(variants.starts, 0),
-            reference: variants.references.get(row),
-            alternative: variants.alternatives.get(row),
+            contig: records.contigs.get(row).copied().unwrap_or(-1),
+            start: position(records.starts, 0),
+            reference: records.references.get(row),
+            alternative: records.alternatives.get(row),
             limits,
         }
     }
@@ -131,12 +110,12 @@ fn fill_alternative(
     let inserted = variant.alternative.get(common..).unwrap_or_default();
     let site = variant.start.saturating_add(to_i64(common));
     let size = to_i64(inserted.len());
-    let behind = variant
+    let stop = variant
         .start
         .saturating_add(to_i64(variant.reference.len()));
     let mut first = variant.start.saturating_sub(options.left);
     if options.is_right_anchored {
-        let end = first + options.width + size - (behind - site);
+        let end = first + options.width + size - (stop - site);
         first = end.max(site + size) - to_i64(out.len());
     }
     let (before, rest) = split_at(out, site - first);
@@ -148,7 +127,7 @@ fn fill_alternative(
         .iter_mut()
         .zip(inserted.iter().zip(site..).skip(offset))
     {
-        let position = position.min(behind - 1);
+        let position = position.min(stop - 1);
         let is_masked = position < variant.limits.0 || position >= variant.limits.1;
         *letter = if is_masked {
             b'N'
@@ -156,7 +135,7 @@ fn fill_alternative(
             base.to_ascii_uppercase()
         };
     }
-    let position = behind + (skipped - size).max(0);
+    let position = stop + (skipped - size).max(0);
     variant.copy_genome(genome, position, after)
 }
 

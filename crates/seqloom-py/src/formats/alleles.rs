@@ -6,13 +6,18 @@ use seqloom_core::{Error, Ragged};
 use seqloom_macros::python_export;
 use seqloom_variants::genome::Genome;
 use seqloom_variants::normalise::{Records, ResolveOptions, resolve};
-use seqloom_variants::window::{Variants, WindowOptions, fill_windows};
+use seqloom_variants::window::{WindowOptions, fill_windows};
 
 use super::{columns::RowArrays, index::SequenceIndex};
+use crate::error::raise;
 use crate::pool;
 
 type Bytes<'py> = PyReadonlyArray1<'py, u8>;
 type Numbers<'py> = PyReadonlyArray1<'py, i64>;
+/// The number of the contig and the start of each record.
+type Positions<'py> = (PyReadonlyArray1<'py, i32>, Numbers<'py>);
+/// Concatenated alleles, and their offsets.
+type Texts<'py> = (Bytes<'py>, Numbers<'py>);
 
 /// The columns of a table of alleles, and the flags of the records.
 type AlleleArrays<'py> = (
@@ -25,6 +30,22 @@ type AlleleArrays<'py> = (
     Bound<'py, PyArray1<u16>>,
 );
 
+fn to_records<'a>(
+    py: Python<'_>,
+    positions: &'a Positions<'_>,
+    (refs, alts): (&'a Texts<'_>, &'a Texts<'_>),
+) -> PyResult<Records<'a>> {
+    let to_ragged = |texts: &'a Texts<'_>| -> PyResult<Ragged<'a>> {
+        raise(py, Ragged::new(texts.0.as_slice()?, texts.1.as_slice()?))
+    };
+    Ok(Records {
+        contigs: positions.0.as_slice()?,
+        starts: positions.1.as_slice()?,
+        references: to_ragged(refs)?,
+        alternatives: to_ragged(alts)?,
+    })
+}
+
 /// Compares records with the genome. Returns a table of alleles in normal form (record,
 /// number of the ALT, status, start, reference, alternative), and flags for each record.
 #[python_export]
@@ -32,25 +53,15 @@ pub(crate) fn resolve_alleles<'py>(
     py: Python<'py>,
     genome: &SequenceIndex,
     lengths: Numbers<'py>,
-    positions: (PyReadonlyArray1<'py, i32>, Numbers<'py>),
-    refs: (Bytes<'py>, Numbers<'py>),
-    alts: (Bytes<'py>, Numbers<'py>),
+    positions: Positions<'py>,
+    refs: Texts<'py>,
+    alts: Texts<'py>,
     swap: bool,
     split_mnps: bool,
 ) -> PyResult<AlleleArrays<'py>> {
     let (index, lengths) = (&genome.index, lengths.as_slice()?);
-    let (contigs, starts) = (positions.0.as_slice()?, positions.1.as_slice()?);
-    let (refs, alts) = (
-        (refs.0.as_slice()?, refs.1.as_slice()?),
-        (alts.0.as_slice()?, alts.1.as_slice()?),
-    );
+    let records = to_records(py, &positions, (&refs, &alts))?;
     let table = pool::run(py, 1, || {
-        let records = Records {
-            contigs,
-            starts,
-            references: Ragged::new(refs.0, refs.1)?,
-            alternatives: Ragged::new(alts.0, alts.1)?,
-        };
         let options = ResolveOptions { swap, split_mnps };
         resolve(&mut Genome::new(index, lengths), records, options)
     })?;
@@ -76,9 +87,9 @@ pub(crate) fn variant_windows<'py>(
     py: Python<'py>,
     genome: &SequenceIndex,
     lengths: Numbers<'py>,
-    positions: (PyReadonlyArray1<'py, i32>, Numbers<'py>),
-    refs: (Bytes<'py>, Numbers<'py>),
-    alts: (Bytes<'py>, Numbers<'py>),
+    positions: Positions<'py>,
+    refs: Texts<'py>,
+    alts: Texts<'py>,
     limits: Option<(Numbers<'py>, Numbers<'py>)>,
     place: (i64, i64),
     is_right_anchored: bool,
@@ -86,11 +97,7 @@ pub(crate) fn variant_windows<'py>(
     mut out: PyReadwriteArray2<'py, u8>,
 ) -> PyResult<()> {
     let (index, lengths) = (&genome.index, lengths.as_slice()?);
-    let (contigs, starts) = (positions.0.as_slice()?, positions.1.as_slice()?);
-    let (refs, alts) = (
-        (refs.0.as_slice()?, refs.1.as_slice()?),
-        (alts.0.as_slice()?, alts.1.as_slice()?),
-    );
+    let records = to_records(py, &positions, (&refs, &alts))?;
     let limits = match &limits {
         Some((lower, upper)) => Some((lower.as_slice()?, upper.as_slice()?)),
         None => None,
@@ -104,16 +111,15 @@ pub(crate) fn variant_windows<'py>(
     };
     let out = out.as_slice_mut()?;
     pool::run(py, 1, || {
-        let variants = Variants {
-            contigs,
-            starts,
-            references: Ragged::new(refs.0, refs.1)?,
-            alternatives: Ragged::new(alts.0, alts.1)?,
-            limits,
-        };
         if options.left.abs() > i64::from(i32::MAX) || options.width > i64::from(i32::MAX) {
             return Err(Error::argument("windows must have fewer than 2**31 bases"));
         }
-        fill_windows(&mut Genome::new(index, lengths), variants, options, out)
+        fill_windows(
+            &mut Genome::new(index, lengths),
+            records,
+            limits,
+            options,
+            out,
+        )
     })
 }

@@ -35,7 +35,7 @@ STATUS = (
     "invalid_allele",
     "edge",
 )
-OK, SWAPPED, EDGE = STATUS.index("ok"), STATUS.index("swapped"), STATUS.index("edge")
+SWAPPED, EDGE = STATUS.index("swapped"), STATUS.index("edge")
 MISMATCH_CHOICES = ("error", "skip", "swap")
 
 
@@ -62,11 +62,6 @@ class AlleleTable:
     def usable(self) -> NDArray[np.bool_]:
         """True for rows whose alleles are known: "ok" and "swapped"."""
         return self.status <= SWAPPED
-
-    @property
-    def swapped(self) -> NDArray[np.bool_]:
-        """True for rows whose reference allele is the ALT of the record."""
-        return self.status == SWAPPED
 
     def take(self, rows: NDArray[np.int64]) -> AlleleTable:
         """Return the rows at some indices."""
@@ -187,10 +182,10 @@ def windows_within_contigs(
 ) -> NDArray[np.bool_]:
     """Return True for rows whose windows of both alleles are within their contig."""
     deleted = np.maximum(table.refs.lengths - table.alts.lengths, 0)
-    before, behind = (deleted, 0) if anchor == "right" else (0, deleted)
+    before, after = (deleted, 0) if anchor == "right" else (0, deleted)
     starts = table.starts - left
     lengths = np.append(genome.lengths, 0)[table.contigs]  # -1 is an absent contig
-    return (starts - before >= 0) & (starts + width + behind <= lengths)
+    return (starts - before >= 0) & (starts + width + after <= lengths)
 
 
 def mark_edges(table: AlleleTable, is_within: NDArray[np.bool_]) -> AlleleTable:

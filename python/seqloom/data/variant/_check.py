@@ -281,11 +281,6 @@ class ContigNames:
             table[code] = self.find(names[code])
         return table[codes]
 
-    @property
-    def missing(self) -> list[str]:
-        """Names of contigs that the genome lacks."""
-        return [name for name, number in self.matches.items() if number < 0]
-
     def describe(self) -> str:
         """Return a sentence about the names that differ; empty if no name differs."""
         names = self.genome.names
