@@ -1,6 +1,8 @@
 //! Variants: normal forms of alleles, their comparison with a genome, and sequences with an allele.
 //!
 //! ```text
+//! reader         reads the records of a file in batches: lines ── vcf ──> columns
+//! write          writes the records of a file with further INFO fields, and an index
 //! genome         reads ranges of contigs in blocks
 //! check          compares REF with the genome, and names the kinds of ALT
 //! normalise      makes a table of alleles in normal form from a batch of records
@@ -10,6 +12,26 @@
 #![deny(clippy::indexing_slicing)] // numbers in a file are not trusted as indices
 
 pub mod check;
+mod columns;
+mod fields;
 pub mod genome;
+mod genotypes;
+mod header;
+mod index_writer;
+mod lines;
 pub mod normalise;
+mod numbers;
+mod reader;
+mod report;
+mod vcf;
 pub mod window;
+mod write;
+
+pub use columns::{BytesColumn, VariantColumns};
+pub use fields::{Field, FieldColumn, FieldNumber, NumberColumn};
+pub use genotypes::Genotypes;
+pub use header::{Contig, Declaration, Header, Kind};
+pub use index_writer::IndexKind;
+pub use reader::{SampleChoice, VariantReader, VariantReaderOptions};
+pub use report::{Oddity, VariantReport};
+pub use write::{InfoLine, VariantSummary, VariantWriter};

@@ -32,6 +32,8 @@ __all__ = [
     "SequenceProfile",
     "SequenceReader",
     "SequenceWriter",
+    "VariantFile",
+    "VariantFileWriter",
     "adamw",
     "add_rows",
     "attention",
@@ -788,6 +790,85 @@ class SequenceWriter:
     def finish(self) -> builtins.int:
         r"""
         Completes the file, and returns the number of records.
+        """
+
+@typing.final
+class VariantFile:
+    r"""
+    Reads a VCF or BCF file; format and compression are detected from the content.
+    """
+    @property
+    def path(self) -> builtins.str:
+        r"""
+        The path of the file, as the caller passed it.
+        """
+    @property
+    def header(self) -> builtins.str:
+        r"""
+        The text of the header.
+        """
+    @property
+    def contigs(self) -> builtins.list[tuple[builtins.str, typing.Optional[builtins.int]]]:
+        r"""
+        The names and lengths of the sequences that the header declares.
+        """
+    @property
+    def samples(self) -> builtins.list[builtins.str]:
+        r"""
+        The names of the samples that are read.
+        """
+    @property
+    def compression(self) -> builtins.str:
+        r"""
+        The compression of the file: "none", "gzip", "bgzip", "bzip2", "zstd" or "xz".
+        """
+    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, file: typing.Optional[typing.Any] = None, *, samples: typing.Optional[typing.Sequence[builtins.str]], all_samples: builtins.bool, fields: typing.Sequence[builtins.str], threads: builtins.int) -> VariantFile:
+        r"""
+        Opens `path`, or reads the binary file object `file`; error messages name `path`
+        in both cases. `samples` are names; None reads no samples unless `all_samples` is
+        true.
+        """
+    def chrom_names(self, start: builtins.int) -> builtins.list[builtins.str]:
+        r"""
+        Returns the names of chromosomes from number `start`.
+        """
+    def report(self) -> tuple[builtins.int, builtins.list[tuple[builtins.str, builtins.int, builtins.int, builtins.str]]]:
+        r"""
+        Returns the number of records that were read, and the broken rules that were
+        counted.
+        """
+    def read(self, max_records: builtins.int, max_bytes: builtins.int) -> typing.Optional[tuple[numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.float32], numpy.typing.NDArray[numpy.int64], builtins.list[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]], builtins.list[tuple[typing.Any, typing.Optional[numpy.typing.NDArray[numpy.int64]], builtins.int]], tuple[typing.Any, builtins.int, typing.Any]]]:
+        r"""
+        Reads the next records, at most `max_records` with about `max_bytes` bytes. Returns
+        None at the end. The memory of released arrays is reused.
+        """
+    def close(self) -> None:
+        r"""
+        Closes the file.
+        """
+
+@typing.final
+class VariantFileWriter:
+    r"""
+    Writes a VCF file with the records of another file and further INFO fields. The file
+    exists only after `finish`.
+    """
+    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, source: builtins.str | os.PathLike[str] | pathlib.Path, *, info: typing.Sequence[tuple[builtins.str, builtins.str, builtins.str, builtins.str]], threads: builtins.int) -> VariantFileWriter:
+        r"""
+        Opens `source`, and creates a temporary file next to `path`. `info` has the id, the
+        number, the type and the description of each field.
+        """
+    def write(self, data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> None:
+        r"""
+        Adds a text to INFO of each of the next records, and writes the records.
+        """
+    def finish(self) -> tuple[builtins.int, typing.Optional[builtins.str], typing.Optional[builtins.str]]:
+        r"""
+        Completes the file and its index.
+        """
+    def abandon(self) -> None:
+        r"""
+        Removes the temporary file, unless the file was finished.
         """
 
 def adamw(params: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], grads: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], first: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], second: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], lr: builtins.float, beta1: builtins.float, beta2: builtins.float, eps: builtins.float, decays: typing.Sequence[builtins.float], step: builtins.int, threads: builtins.int) -> None:

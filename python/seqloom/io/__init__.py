@@ -1,4 +1,4 @@
-"""Read, write, index and summarise sequence files and genotype files."""
+"""Read, write, index and summarise files of sequences, genotypes and variants."""
 
 from seqloom.io._index import SequenceIndex
 from seqloom.io._index_file import build_index
@@ -8,6 +8,9 @@ from seqloom.io._profile import LengthBin, PositionBin, QualityBin, QualitySumma
 from seqloom.io._reader import ReadReport, SequenceReader
 from seqloom.io._records import SequenceBatch, SequenceRecord
 from seqloom.io._summary import Summary
+from seqloom.io._variant_batch import VariantBatch
+from seqloom.io._variant_writer import VariantWriter, WrittenVariants
+from seqloom.io._variants import Oddity, VariantReader, VariantReport, open_variants
 from seqloom.io._write import write_sequences
 from seqloom.io.plink._genotype_stats import GenotypeStats
 from seqloom.io.plink._inspect_bed import BedSummary, inspect_bed
@@ -19,6 +22,7 @@ __all__ = [
     "BedSummary",
     "GenotypeStats",
     "LengthBin",
+    "Oddity",
     "PairedReader",
     "PositionBin",
     "QualityBin",
@@ -29,6 +33,11 @@ __all__ = [
     "SequenceReader",
     "SequenceRecord",
     "Summary",
+    "VariantBatch",
+    "VariantReader",
+    "VariantReport",
+    "VariantWriter",
+    "WrittenVariants",
     "build_index",
     "create_bed",
     "genotype_stats",
@@ -36,6 +45,7 @@ __all__ = [
     "inspect_bed",
     "open_bed",
     "open_sequences",
+    "open_variants",
     "to_bed",
     "write_sequences",
 ]

@@ -8,4 +8,5 @@ pub(crate) mod plink;
 pub(crate) mod profile;
 pub(crate) mod reader;
 pub(crate) mod source;
+pub(crate) mod variants;
 pub(crate) mod write;

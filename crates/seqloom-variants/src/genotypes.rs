@@ -1,0 +1,412 @@
+//! Genotypes of samples, and FORMAT fields.
+
+use memchr::memchr;
+use seqloom_core::error::Fault;
+
+use crate::columns::VariantColumns;
+use crate::fields::{Field, FieldColumn};
+use crate::report::VariantReport;
+use crate::vcf::value_fault;
+
+/// The number of a missing allele.
+const MISSING_ALLELE: i16 = -1;
+/// The number that fills the places above the ploidy of a genotype.
+const ABSENT_ALLELE: i8 = -2;
+/// The least number of places of a genotype.
+const MIN_PLOIDY: usize = 2;
+
+/// The genotypes of a batch: a row of alleles for each record and sample.
+#[derive(Clone, Debug, Default)]
+pub struct Genotypes {
+    /// The alleles, if all numbers are below 128.
+    pub narrow: Vec<i8>,
+    /// The alleles, if a number is above 127; then `narrow` is empty.
+    pub wide: Vec<i16>,
+    /// True if `wide` has the alleles.
+    pub is_wide: bool,
+    /// The number of places of a genotype.
+    pub ploidy: usize,
+    /// True for each genotype whose alleles are all phased.
+    pub phased: Vec<bool>,
+}
+
+impl Genotypes {
+    pub(crate) fn clear(&mut self) {
+        self.narrow.clear();
+        self.wide.clear();
+        self.is_wide = false;
+        self.ploidy = MIN_PLOIDY;
+        self.phased.clear();
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.narrow.len() + 2 * self.wide.len() + self.phased.len()
+    }
+
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        self.narrow.truncate(rows * self.ploidy);
+        self.wide.truncate(rows * self.ploidy);
+        self.phased.truncate(rows);
+    }
+
+    /// Appends a genotype.
+    #[inline]
+    pub(crate) fn push(&mut self, alleles: &[i16], is_phased: bool) {
+        if alleles.len() > self.ploidy {
+            self.raise_ploidy(alleles.len());
+        }
+        if !self.is_wide && alleles.iter().any(|allele| *allele > i16::from(i8::MAX)) {
+            self.is_wide = true;
+            self.wide = self.narrow.iter().map(|it| i16::from(*it)).collect();
+            self.narrow.clear();
+        }
+        let absent = self.ploidy - alleles.len();
+        if self.is_wide {
+            self.wide.extend_from_slice(alleles);
+            let absent = std::iter::repeat_n(i16::from(ABSENT_ALLELE), absent);
+            self.wide.extend(absent);
+        } else {
+            let narrow = alleles
+                .iter()
+                .map(|it| i8::try_from(*it).unwrap_or(ABSENT_ALLELE));
+            self.narrow.extend(narrow);
+            self.narrow
+                .extend(std::iter::repeat_n(ABSENT_ALLELE, absent));
+        }
+        self.phased.push(is_phased);
+    }
+
+    /// Appends a genotype of a record without GT.
+    pub(crate) fn push_missing(&mut self) {
+        self.push(&[MISSING_ALLELE; MIN_PLOIDY], false);
+    }
+
+    #[cold]
+    fn raise_ploidy(&mut self, ploidy: usize) {
+        self.narrow = widen(&self.narrow, (self.ploidy, ploidy), ABSENT_ALLELE);
+        self.wide = widen(&self.wide, (self.ploidy, ploidy), i16::from(ABSENT_ALLELE));
+        self.ploidy = ploidy;
+    }
+
+    /// Appends genotypes of the form `0|1` and a tab. Returns false, and appends nothing,
+    /// if any of them has another form.
+    fn push_short(&mut self, cells: &[[u8; 4]]) -> bool {
+        if self.is_wide || self.ploidy != MIN_PLOIDY {
+            return false;
+        }
+        let (before, count) = (self.phased.len(), cells.len());
+        self.narrow.resize((before + count) * MIN_PLOIDY, 0);
+        self.phased.resize(before + count, false);
+        let alleles = self.narrow.get_mut(before * MIN_PLOIDY..);
+        let (pairs, _) = alleles.unwrap_or_default().as_chunks_mut::<MIN_PLOIDY>();
+        let phased = self.phased.get_mut(before..).unwrap_or_default();
+        // Arithmetic without branches, which the compiler turns into vector instructions.
+        let mut odd = 0;
+        for ((cell, pair), is_phased) in cells.iter().zip(pairs).zip(phased) {
+            let [first, separator, second, end] = *cell;
+            let (first, is_first_odd) = short_allele(first);
+            let (second, is_second_odd) = short_allele(second);
+            *pair = [first, second];
+            *is_phased = separator == b'|';
+            let is_separator_odd = u8::from(separator != b'|') & u8::from(separator != b'/');
+            odd |= is_first_odd | is_second_odd | is_separator_odd | u8::from(end != b'\t');
+        }
+        if odd != 0 {
+            self.truncate(before);
+        }
+        odd == 0
+    }
+}
+
+/// Returns an allele of one character, and 1 if the character is invalid, else 0.
+#[inline]
+fn short_allele(character: u8) -> (i8, u8) {
+    let digit = character.wrapping_sub(b'0');
+    let is_dot = u8::from(character == b'.');
+    let allele = digit.wrapping_add(is_dot).cast_signed();
+    (allele, u8::from(digit > 9) & (is_dot ^ 1))
+}
+
+fn widen<T: Copy>(values: &[T], (from, to): (usize, usize), fill: T) -> Vec<T> {
+    let rows = values.chunks_exact(from.max(1));
+    let mut wider = Vec::with_capacity(rows.len() * to);
+    for row in rows {
+        wider.extend_from_slice(row);
+        wider.extend(std::iter::repeat_n(fill, to.saturating_sub(from)));
+    }
+    wider
+}
+
+/// Parses a genotype such as `0/1`, `.|2` or `1` into `alleles`. Returns whether all
+/// alleles are phased, or `None` if the text is not a genotype.
+#[inline]
+fn parse_genotype(text: &[u8], alleles: &mut Vec<i16>) -> Option<bool> {
+    alleles.clear();
+    let (prefix, mut rest) = match text {
+        [first @ (b'|' | b'/'), rest @ ..] => (Some(*first == b'|'), rest),
+        _ => (None, text),
+    };
+    let (mut is_phased, mut separators) = (true, 0);
+    loop {
+        let size = rest.iter().position(|byte| matches!(byte, b'|' | b'/'));
+        let (allele, tail) = rest.split_at(size.unwrap_or(rest.len()));
+        alleles.push(parse_allele(allele)?);
+        let [separator, tail @ ..] = tail else {
+            // A prefix states the phase of the first allele (VCF 4.4).
+            let is_pair = separators > 0;
+            return Some(is_phased && prefix.unwrap_or(is_pair));
+        };
+        is_phased &= *separator == b'|';
+        separators += 1;
+        rest = tail;
+    }
+}
+
+#[inline]
+fn parse_allele(text: &[u8]) -> Option<i16> {
+    if text == b"." {
+        return Some(MISSING_ALLELE);
+    }
+    if text.is_empty() || text.len() > 4 {
+        return None;
+    }
+    text.iter().try_fold(0_i16, |value, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        (digit < 10).then(|| value * 10 + i16::from(digit))
+    })
+}
+
+/// A column of the batch to which a value of a sample is appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Target {
+    Skip,
+    Genotype,
+    /// The number of a requested field.
+    Field(usize),
+}
+
+/// Reads the columns of samples.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SampleReader {
+    /// The number of samples of the file.
+    count: usize,
+    /// The indices of the samples to read.
+    pub(crate) selected: Vec<usize>,
+    /// The last FORMAT column, and the column for each of its values.
+    format: Vec<u8>,
+    targets: Vec<Target>,
+    /// The requested fields that the FORMAT column lacks.
+    lacking: Vec<usize>,
+    has_genotype: bool,
+    /// The range of each sample in the text.
+    ranges: Vec<(usize, usize)>,
+    cells: Vec<[u8; 4]>,
+    alleles: Vec<i16>,
+}
+
+impl SampleReader {
+    pub(crate) fn new(count: usize, selected: Vec<usize>) -> Self {
+        Self {
+            count,
+            selected,
+            ..Self::default()
+        }
+    }
+
+    /// Appends the genotypes and fields of a record; `text` begins with FORMAT.
+    #[inline]
+    pub(crate) fn push_samples(
+        &mut self,
+        (text, alternatives, line): (&[u8], usize, u64),
+        fields: &[Field],
+        (columns, report): (&mut VariantColumns, &mut VariantReport),
+    ) -> Result<(), Fault> {
+        let size = memchr(b'\t', text).unwrap_or(text.len());
+        let (format, samples) = text.split_at(size);
+        let samples = samples.strip_prefix(b"\t").unwrap_or_default();
+        if format != self.format || self.targets.is_empty() {
+            self.find_targets(format, fields);
+        }
+        for target in &self.targets {
+            if let Target::Field(number) = target
+                && let Some(field) = fields.get(*number)
+            {
+                field.check_declared(line, report);
+            }
+        }
+        let is_short = self.targets == [Target::Genotype] && self.lacking.is_empty();
+        if is_short && self.push_short(samples, columns) {
+            return Ok(());
+        }
+        self.find_ranges(samples)?;
+        for at in 0..self.selected.len() {
+            let number = self.selected.get(at).copied().unwrap_or_default();
+            let range = self.ranges.get(number).copied().unwrap_or_default();
+            let sample = samples.get(range.0..range.1).unwrap_or_default();
+            self.push_sample((sample, alternatives, line), fields, (columns, report))
+                .map_err(|fault| Fault {
+                    message: format!("sample {}: {}", number + 1, fault.message),
+                    ..fault
+                })?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn find_targets(&mut self, format: &[u8], fields: &[Field]) {
+        self.format = format.to_vec();
+        self.targets.clear();
+        let mut lacking: Vec<usize> = (0..fields.len()).collect();
+        lacking.retain(|at| fields.get(*at).is_some_and(|field| field.is_format));
+        self.has_genotype = false;
+        for name in format.split(|byte| *byte == b':') {
+            let field = lacking
+                .iter()
+                .position(|at| fields.get(*at).is_some_and(|field| field.name == name));
+            let target = match field {
+                _ if name == b"GT" && !self.has_genotype => {
+                    self.has_genotype = true;
+                    Target::Genotype
+                }
+                Some(at) => Target::Field(lacking.remove(at)),
+                None => Target::Skip,
+            };
+            self.targets.push(target);
+        }
+        let last = self.targets.iter().rposition(|it| *it != Target::Skip);
+        self.targets.truncate(last.map_or(1, |last| last + 1));
+        self.lacking = lacking;
+    }
+
+    /// Appends genotypes of one digit each. Returns false if there are others.
+    fn push_short(&mut self, samples: &[u8], columns: &mut VariantColumns) -> bool {
+        if self.count == 0 || samples.len() != 4 * self.count - 1 {
+            return false;
+        }
+        let (cells, last) = samples.as_chunks::<4>();
+        let [first, separator, second] = last else {
+            return false;
+        };
+        let last = [*first, *separator, *second, b'\t'];
+        if !cells.iter().all(|cell| cell.ends_with(b"\t")) {
+            return false;
+        }
+        self.cells.clear();
+        if self.selected.len() == self.count && self.selected.is_sorted() {
+            self.cells.extend_from_slice(cells);
+            self.cells.push(last);
+        } else {
+            let cell = |number: &usize| cells.get(*number).copied().unwrap_or(last);
+            self.cells.extend(self.selected.iter().map(cell));
+        }
+        columns.genotypes.push_short(&self.cells)
+    }
+
+    fn find_ranges(&mut self, samples: &[u8]) -> Result<(), Fault> {
+        self.ranges.clear();
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\t', samples) {
+            self.ranges.push((start, end));
+            start = end + 1;
+        }
+        if !samples.is_empty() {
+            self.ranges.push((start, samples.len()));
+        }
+        if self.ranges.len() == self.count {
+            return Ok(());
+        }
+        Err(Fault::of_file(format!(
+            "expected {} columns of samples, as in the header, found {}",
+            self.count,
+            self.ranges.len()
+        )))
+    }
+
+    #[inline]
+    fn push_sample(
+        &mut self,
+        (sample, alternatives, line): (&[u8], usize, u64),
+        fields: &[Field],
+        (columns, report): (&mut VariantColumns, &mut VariantReport),
+    ) -> Result<(), Fault> {
+        let mut parts = sample.split(|byte| *byte == b':');
+        let VariantColumns {
+            genotypes,
+            fields: field_columns,
+            ..
+        } = columns;
+        for target in &self.targets {
+            let part = parts.next().unwrap_or(b".");
+            match target {
+                Target::Skip => {}
+                Target::Genotype => {
+                    let Some(is_phased) = parse_genotype(part, &mut self.alleles) else {
+                        return Err(value_fault("GT", "a genotype such as 0/1", part));
+                    };
+                    genotypes.push(&self.alleles, is_phased);
+                }
+                Target::Field(number) => {
+                    let pair = fields.get(*number).zip(field_columns.get_mut(*number));
+                    let Some((field, column)) = pair else {
+                        continue;
+                    };
+                    if let Some(count) = column.push_text(part, field)? {
+                        field.check_count(count, alternatives, (line, report));
+                    }
+                }
+            }
+        }
+        if !self.has_genotype {
+            genotypes.push_missing();
+        }
+        for number in &self.lacking {
+            if let Some(column) = field_columns.get_mut(*number) {
+                FieldColumn::push_missing(column);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Option<(Vec<i16>, bool)> {
+        let mut alleles = Vec::new();
+        let is_phased = parse_genotype(text.as_bytes(), &mut alleles)?;
+        Some((alleles, is_phased))
+    }
+
+    #[test]
+    fn a_genotype_has_alleles_and_phase() {
+        assert_eq!(parse("0/1"), Some((vec![0, 1], false)));
+        assert_eq!(parse("0|12"), Some((vec![0, 12], true)));
+        assert_eq!(parse("./."), Some((vec![-1, -1], false)));
+        assert_eq!(parse("1"), Some((vec![1], false)));
+        assert_eq!(parse("|1"), Some((vec![1], true)));
+        assert_eq!(parse("0|1/2"), Some((vec![0, 1, 2], false)));
+    }
+
+    #[test]
+    fn text_that_is_not_a_genotype_is_refused() {
+        for text in ["", "0/", "a", "0-1", "0//1", "99999"] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn short_genotypes_equal_those_of_the_general_parser() {
+        for text in ["0|1\t", "./.\t", ".|9\t", "3/0\t"] {
+            let mut short = Genotypes::default();
+            short.clear();
+            assert!(short.push_short(&[text.as_bytes().try_into().unwrap()]));
+            let (alleles, is_phased) = parse(text.trim_end()).unwrap();
+            let alleles: Vec<i8> = alleles
+                .iter()
+                .map(|it| i8::try_from(*it).unwrap())
+                .collect();
+            assert_eq!((short.narrow, short.phased), (alleles, vec![is_phased]));
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Reads VCF and BCF files in batches.
+
+use std::path::{Path, PathBuf};
+
+use seqloom_compression::{Compression, ReadError, UnpackOptions, input::BufferedInput, open_text};
+use seqloom_core::error::{Error, Fault, Result};
+
+use crate::columns::VariantColumns;
+use crate::fields::{Field, push_info};
+use crate::genotypes::SampleReader;
+use crate::header::{Header, header_fault};
+use crate::lines::{Lines, append};
+use crate::report::{VariantReport, shorten};
+use crate::vcf::{FixedColumns, RecordContext, push_fixed, strip_return};
+
+/// Options of a reader.
+#[derive(Clone, Debug, Default)]
+pub struct VariantReaderOptions {
+    /// The number of threads, including the caller's thread.
+    pub threads: usize,
+    /// The samples whose genotypes are read.
+    pub samples: SampleChoice,
+    /// The names of INFO and FORMAT fields, such as `INFO/AF`.
+    pub fields: Vec<String>,
+}
+
+/// The samples whose genotypes are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SampleChoice {
+    /// No samples; genotypes are not parsed.
+    #[default]
+    None,
+    /// All samples of the file.
+    All,
+    /// The samples with these names, in this order.
+    Names(Vec<String>),
+}
+
+/// A reader that returns the records of a VCF or BCF file in order.
+pub struct VariantReader {
+    path: PathBuf,
+    compression: Compression,
+    lines: Lines,
+    header: Header,
+    context: RecordContext,
+    fields: Vec<Field>,
+    has_info: bool,
+    /// `None` if no samples are read.
+    samples: Option<SampleReader>,
+    is_read: Vec<bool>,
+    records: u64,
+    /// The line and the byte of the last record that was read as text.
+    last: (u64, u64),
+    state: ReaderState,
+}
+
+enum ReaderState {
+    Reading,
+    Finished,
+    /// Reading failed, and every further call returns this error.
+    Failed(Error),
+}
+
+impl VariantReader {
+    /// Opens a file or the standard input (`-`), and reads the header.
+    pub fn open(path: &Path, options: &VariantReaderOptions) -> Result<Self> {
+        let input = BufferedInput::open(path).map_err(|error| Error::io(path, &error))?;
+        Self::new(path, input, options)
+    }
+
+    /// Creates a reader of `input`. Error messages contain `path` as the name of the file.
+    pub fn new(path: &Path, input: BufferedInput, options: &VariantReaderOptions) -> Result<Self> {
+        let unpack = UnpackOptions {
+            threads: options.threads.max(1),
+            ..UnpackOptions::default()
+        };
+        let of_path = |error| to_path_error(path, error);
+        let (compression, text) = open_text(input, &unpack).map_err(of_path)?;
+        let mut lines = Lines::new(text);
+        let mut report = VariantReport::default();
+        check_start(lines.peek().map_err(of_path)?).map_err(|fault| Error::format(path, fault))?;
+        let header = read_header(&mut lines, &mut report).map_err(of_path)?;
+        let fields = options.fields.iter();
+        let fields: Vec<Field> = fields
+            .map(|name| Field::resolve(name, &header))
+            .collect::<Result<_>>()?;
+        let samples = choose_samples(&options.samples, &header)?;
+        if samples.is_none() && fields.iter().any(|field| field.is_format) {
+            let message = "fields: FORMAT fields belong to samples; pass samples=True or a list";
+            return Err(Error::argument(message));
+        }
+        Ok(Self {
+            path: path.to_path_buf(),
+            compression,
+            lines,
+            context: RecordContext::new(&header, report),
+            header,
+            has_info: fields.iter().any(|field| !field.is_format),
+            fields,
+            samples,
+            is_read: Vec::new(),
+            records: 0,
+            last: (0, 0),
+            state: ReaderState::Reading,
+        })
+    }
+
+    /// Returns the path of the file, as the caller gave it.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the compression of the file.
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// Returns the header.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Returns the requested fields.
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// Returns the indices of the samples that are read, or `None`.
+    pub fn selected_samples(&self) -> Option<&[usize]> {
+        self.samples.as_ref().map(|it| it.selected.as_slice())
+    }
+
+    /// Returns the names of the chromosomes, to which the numbers in batches refer.
+    pub fn chrom_names(&self) -> &[Vec<u8>] {
+        &self.context.chroms.names
+    }
+
+    /// Returns the number of records that were read so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Returns the counts of broken rules so far.
+    pub fn report(&self) -> &VariantReport {
+        &self.context.report
+    }
+
+    /// Replaces the records of `columns` by the next ones: at most `max_records`, with about
+    /// `max_bytes` bytes. Returns true if a record was read.
+    ///
+    /// If a record is invalid, the records before it are returned first, and the next call
+    /// returns the error.
+    pub fn refill_batch(
+        &mut self,
+        columns: &mut VariantColumns,
+        max_records: usize,
+        max_bytes: usize,
+    ) -> Result<bool> {
+        if max_records == 0 || max_bytes == 0 {
+            return Err(Error::argument(
+                "max_records and max_bytes must be at least 1, got 0",
+            ));
+        }
+        columns.clear(&self.fields);
+        while matches!(self.state, ReaderState::Reading)
+            && columns.len() < max_records
+            && columns.bytes() < max_bytes
+        {
+            match self.read_record(columns) {
+                Ok(true) => {}
+                Ok(false) => self.state = ReaderState::Finished,
+                Err(error) => self.state = ReaderState::Failed(error),
+            }
+        }
+        match &self.state {
+            _ if !columns.is_empty() => Ok(true),
+            ReaderState::Failed(error) => Err(error.clone()),
+            _ => Ok(false),
+        }
+    }
+
+    /// Reads the text of the next record, without its line end. Returns false at the end of
+    /// the file.
+    pub(crate) fn read_text(&mut self, out: &mut Vec<u8>) -> Result<bool> {
+        loop {
+            let next = self.lines.next_line();
+            let next = next.map_err(|error| to_path_error(&self.path, error))?;
+            let Some(line) = next else {
+                return Ok(false);
+            };
+            let text = line.text.strip_suffix(b"\r").unwrap_or(line.text);
+            if !text.is_empty() {
+                self.last = (line.number, line.byte);
+                self.records += 1;
+                out.clear();
+                return append(out, text)
+                    .map(|()| true)
+                    .map_err(|error| Error::io(&self.path, &error));
+            }
+        }
+    }
+
+    /// Adds the position of the last record to a fault.
+    pub(crate) fn of_record<T>(&self, result: std::result::Result<T, Fault>) -> Result<T> {
+        result.map_err(|fault| {
+            let fault = Fault {
+                record: Some(self.records.saturating_sub(1)),
+                line: Some(self.last.0),
+                byte: Some(self.last.1),
+                ..fault
+            };
+            Error::format(&self.path, fault)
+        })
+    }
+
+    /// Reads a record. Returns false at the end of the file.
+    fn read_record(&mut self, columns: &mut VariantColumns) -> Result<bool> {
+        let next = self.lines.next_line();
+        let next = next.map_err(|error| to_path_error(&self.path, error))?;
+        let Some(line) = next else {
+            return Ok(false);
+        };
+        let text = strip_return(line.text, line.number, &mut self.context.report);
+        if text.is_empty() {
+            self.context.report.count("empty_line", line.number, b"");
+            return Ok(true);
+        }
+        let record = (text, line.number);
+        let pushed = push_record(
+            record,
+            (&self.header, &self.fields, self.has_info),
+            (&mut self.samples, &mut self.is_read, &mut self.context),
+            columns,
+        );
+        if let Err(fault) = pushed {
+            let samples = self.samples.as_ref().map_or(0, |it| it.selected.len());
+            columns.cancel_record(&self.fields, samples);
+            let fault = Fault {
+                record: Some(self.records),
+                line: Some(line.number),
+                byte: Some(line.byte),
+                ..fault
+            };
+            return Err(Error::format(&self.path, fault));
+        }
+        self.records += 1;
+        Ok(true)
+    }
+}
+
+/// Appends a record to the columns.
+#[inline]
+fn push_record(
+    (text, line): (&[u8], u64),
+    (header, fields, has_info): (&Header, &[Field], bool),
+    (samples, is_read, context): (
+        &mut Option<SampleReader>,
+        &mut Vec<bool>,
+        &mut RecordContext,
+    ),
+    columns: &mut VariantColumns,
+) -> std::result::Result<(), Fault> {
+    let fixed = FixedColumns::split(text)?;
+    let alternatives = fixed.count_alternatives();
+    if has_info {
+        push_info(
+            (fixed.info, alternatives, line),
+            (fields, &mut columns.fields),
+            (is_read, &mut context.report),
+        )?;
+    }
+    if let Some(samples) = samples {
+        let text = fixed.samples.unwrap_or_default();
+        samples.push_samples(
+            (text, alternatives, line),
+            fields,
+            (columns, &mut context.report),
+        )?;
+    }
+    push_fixed(&fixed, line, (header, context, columns))
+}
+
+/// Finds the indices of the chosen samples.
+fn choose_samples(choice: &SampleChoice, header: &Header) -> Result<Option<SampleReader>> {
+    let count = header.samples.len();
+    let selected = match choice {
+        SampleChoice::None => return Ok(None),
+        SampleChoice::All => (0..count).collect(),
+        SampleChoice::Names(names) => names
+            .iter()
+            .map(|name| find_sample(name, header))
+            .collect::<Result<_>>()?,
+    };
+    Ok(Some(SampleReader::new(count, selected)))
+}
+
+fn find_sample(name: &str, header: &Header) -> Result<usize> {
+    let mut matches = header.samples.iter().enumerate();
+    let mut matches = matches
+        .by_ref()
+        .filter(|(_, sample)| *sample == name.as_bytes());
+    match (matches.next(), matches.next()) {
+        (Some((number, _)), None) => Ok(number),
+        (None, _) => Err(Error::argument(format!(
+            "samples: the file has no sample {name:?}; it has {} samples",
+            header.samples.len()
+        ))),
+        (Some(_), Some(_)) => Err(Error::argument(format!(
+            "samples: the header has {name:?} more than once; pass samples=True"
+        ))),
+    }
+}
+
+/// Returns an error if the text does not begin like a VCF file.
+fn check_start(text: &[u8]) -> std::result::Result<(), Fault> {
+    match text {
+        [] => Err(Fault::of_file("the file is empty; expected a VCF header")),
+        [b'#', ..] => Ok(()),
+        _ => {
+            let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let message = format!(
+                "expected a VCF file, which begins with ##fileformat=VCFv4, found {:?}",
+                shorten(line)
+            );
+            Err(header_fault(1, message))
+        }
+    }
+}
+
+fn read_header(
+    lines: &mut Lines,
+    report: &mut VariantReport,
+) -> std::result::Result<Header, ReadError> {
+    let mut header = Header::default();
+    let mut number = 0;
+    while let Some(line) = lines.next_line()? {
+        number = line.number;
+        let added = header.add_line(line.text, number, report);
+        if added.map_err(ReadError::Damage)? {
+            return Ok(header);
+        }
+    }
+    let message = "the file ends before the line of column names (#CHROM...); it is truncated";
+    Err(ReadError::Damage(header_fault(number, message.to_owned())))
+}
+
+fn to_path_error(path: &Path, error: ReadError) -> Error {
+    match error {
+        ReadError::Io(error) => Error::io(path, &error),
+        ReadError::Damage(fault) => Error::format(path, fault),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HEADER: &str = "##fileformat=VCFv4.2\n##INFO=<ID=A,Number=1,Type=Integer,IDX=9>\n\
+        ##FORMAT=<ID=D,Number=R,Type=Float>\n\
+        #CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts1\ts2\n";
+
+    /// Reads all records, and returns the number before the end or an error.
+    fn read_all(text: Vec<u8>) -> Result<u64> {
+        let options = VariantReaderOptions {
+            threads: 1,
+            samples: SampleChoice::All,
+            fields: vec!["INFO/A".to_owned(), "FORMAT/D".to_owned()],
+        };
+        let input = BufferedInput::new(Box::new(std::io::Cursor::new(text)));
+        let mut reader = VariantReader::new(Path::new("a.vcf"), input, &options)?;
+        let mut columns = VariantColumns::default();
+        while reader.refill_batch(&mut columns, 3, 1 << 20)? {
+            let rows = columns.len();
+            assert_eq!(columns.refs.rows().count(), rows);
+            assert_eq!(columns.genotypes.phased.len(), 2 * rows);
+            let alleles = columns.genotypes.narrow.len() + columns.genotypes.wide.len();
+            assert_eq!(alleles, 2 * rows * columns.genotypes.ploidy);
+        }
+        Ok(reader.records())
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_causes_a_panic(text in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = read_all(text);
+        }
+
+        #[test]
+        fn no_record_causes_a_panic(
+            records in "([c1AG.;=,:|/0-9D-]{0,6}[\t\t\t\t\t\t\n\r]){0,60}",
+        ) {
+            let _ = read_all([HEADER, &records].concat().into_bytes());
+        }
+
+        #[test]
+        fn no_sample_causes_a_panic(
+            rows in proptest::collection::vec("(GT|GT:D|D)(\t[01.2|/:,]{1,9}){2}", 0..5),
+        ) {
+            let fixed = "c\t5\t.\tA\tG\t.\t.\tA=1\t";
+            let rows: Vec<String> = rows.iter().map(|row| format!("{fixed}{row}\n")).collect();
+            let _ = read_all([HEADER, &rows.concat()].concat().into_bytes());
+        }
+    }
+}
