@@ -23,6 +23,7 @@ from seqloom.data.packed._stream import PackedStream
 from seqloom.data.sample._length_samplers import LengthBucketSampler, TokenBudgetSampler
 from seqloom.data.sample._samplers import EpochSampler, WeightedSampler
 from seqloom.data.stream._stream import SequenceStream
+from seqloom.data.variant._variant_dataset import VariantDataset
 
 __all__ = [
     "DataLoader",
@@ -45,6 +46,7 @@ __all__ = [
     "Source",
     "Subset",
     "TokenBudgetSampler",
+    "VariantDataset",
     "VarlenCollator",
     "WeightedSampler",
     "cached",

@@ -59,7 +59,7 @@ def test_alternative_sequences_equal_bcftools_consensus(tmp_path: Path, seed: in
     genome = Genome(write_fasta(tmp_path / "g.fa", contigs))
     table = resolve_alleles(to_batch(records), genome)
     expected = read_fasta(run_bcftools(tmp_path, genome.path, records, "consensus"))
-    left, width = 320, 700
+    left, width = 320, 2000
     for allele in ("alternative", "reference"):
         rows = variant_windows(genome, table, left=left, width=width, allele=allele)
         for row, (contig, *_) in enumerate(records):
@@ -76,7 +76,7 @@ def test_windows_with_one_right_end_end_where_bcftools_consensus_does(
     genome = Genome(write_fasta(tmp_path / "g.fa", contigs))
     table = resolve_alleles(to_batch(records), genome)
     expected = read_fasta(run_bcftools(tmp_path, genome.path, records, "consensus"))
-    left, width = 20, 360
+    left, width = 20, 2000
     rows = variant_windows(genome, table, left=left, width=width, anchor="right")
     ends = table.starts - left + width  # These ends are to the right of all contigs.
     lengths = np.array([len(bases) for bases in contigs.values()])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EDGE_CHOICES = ("error", "pad", "drop")
 _DROP_REMEDY = 'edge="drop" (--edge drop) removes it'
-_EDGE_REMEDIES = f'edge="pad" (--edge pad) puts N there, {_DROP_REMEDY}'
+EDGE_REMEDIES = f'edge="pad" (--edge pad) puts N there, {_DROP_REMEDY}'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +130,7 @@ def apply_edge_rule(
         row = int((intervals.starts < 0).argmax())
         if intervals.starts[row] < 0:
             found = f"start {intervals.starts[row]} and stop {intervals.stops[row]}"
-            expected = f"expected 0 <= start < stop, found {found}; {_EDGE_REMEDIES}"
+            expected = f"expected 0 <= start < stop, found {found}; {EDGE_REMEDIES}"
             raise intervals.error(row, expected)
     ends = lengths[spans.chroms]
     is_outside = (spans.starts - jitter < 0) | (spans.stops + jitter > ends)
@@ -156,7 +156,7 @@ def _outside_message(intervals: Intervals, spans: Spans, row: int, *rest: int) -
     return (
         f"{intervals.chroms[row]}:{start}-{stop}{moved} is not within the {end:,} "
         f"residues of {intervals.chroms[row]}; "
-        + (_DROP_REMEDY if is_outside else _EDGE_REMEDIES)
+        + (_DROP_REMEDY if is_outside else EDGE_REMEDIES)
     )
 
 

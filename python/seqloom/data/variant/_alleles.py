@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -129,8 +129,8 @@ def variant_windows(
     *,
     left: int,
     width: int,
-    allele: Literal["reference", "alternative"] = "alternative",
-    anchor: Literal["left", "right"] = "left",
+    allele: str = "alternative",
+    anchor: str = "left",
     columns: int | None = None,
     limits: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
 ) -> NDArray[np.uint8]:
@@ -146,8 +146,8 @@ def variant_windows(
         table: The alleles; rows that are not usable give sequences without meaning.
         left: The number of bases before the variant's position.
         width: The number of bases of the reference window.
-        allele: The allele to write.
-        anchor: The end that the windows of both alleles share.
+        allele: The allele to write: "reference" or "alternative".
+        anchor: The end that the windows of both alleles share: "left" or "right".
         columns: The number of bases of the alternative window; by default, ``width``.
         limits: The first position that is not masked in each row, and the position after
             the last one. Inserted bases belong to the base before them.

@@ -87,6 +87,8 @@ class CheckReport:
     Args:
         genome: The genome.
         lengths: The lengths of contigs in the header of the VCF file.
+        what: The name of the file in error messages.
+        noun: The noun for ``lines`` of a batch, such as "record" for BCF.
 
     Examples:
         >>> from pathlib import Path
@@ -98,9 +100,14 @@ class CheckReport:
     """
 
     def __init__(
-        self, genome: Genome, lengths: Mapping[str, int | None] | None = None
+        self,
+        genome: Genome,
+        lengths: Mapping[str, int | None] | None = None,
+        *,
+        what: str = "the variants",
+        noun: str = "line",
     ) -> None:
-        self.genome = genome
+        self.genome, self.what, self.noun = genome, what, noun
         self.contigs = ContigNames(genome)
         self.records = 0
         self.counts: Counter[str] = Counter()
@@ -140,7 +147,9 @@ class CheckReport:
         """Return the line, position and REF of a record, and the bases of the genome."""
         start, ref = int(batch.starts[row]), batch.refs[row].tobytes().decode("latin-1")
         chrom = batch.chrom_names[int(batch.chrom_codes[row])]
-        place = f"line {batch.lines[row]}, {chrom}:{start + 1}: REF is {_shorten(ref)}"
+        place = (
+            f"{self.noun} {batch.lines[row]}, {chrom}:{start + 1}: REF is {_shorten(ref)}"
+        )
         number = contigs[row : row + 1].astype(np.int64)
         end = int(self.genome.lengths[number[0]])
         if start < 0 or start + len(ref) > end:
@@ -174,8 +183,8 @@ class CheckReport:
         if self.records and sum(self.missing_contigs.values()) == self.records:
             names = join_first_names(list(self.missing_contigs))
             raise FormatError(
-                f"{self.genome.path} has no contig of the variants: they name {names}, the "
-                f"genome {join_first_names(self.genome.names)}; pass the genome of the "
+                f"{self.what}: {self.genome.path} has none of the contigs {names}; the "
+                f"genome has {join_first_names(self.genome.names)}; pass the genome of the "
                 "variants, or rename the contigs"
             )
         if self.differences:
@@ -193,7 +202,7 @@ class CheckReport:
             reasons.append(f"REF extends beyond the contig in {outside:,}")
         parts = [
             (
-                f"REF differs from {self.genome.path} in {total:,} of "
+                f"{self.what}: REF differs from {self.genome.path} in {total:,} of "
                 f"{format_count(self.records, 'records')}"
             ),
             ", ".join(reasons),
