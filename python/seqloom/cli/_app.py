@@ -36,6 +36,10 @@ COMMANDS = {
         "_explain",
         "Show how much each residue contributes to the score of a trained model.",
     ),
+    "effects": (
+        "_effects",
+        "Compute how variants of a VCF file change the scores of a model.",
+    ),
     "compare": (
         "_compare",
         (

@@ -29,8 +29,8 @@ Columns = dict[str, list[Any]]
 # Accepted names of the columns, in lower case.
 ALIASES = {
     "chrom": ("chrom", "chr", "chromosome", "seqname", "seqnames", "contig"),
-    "start": ("start", "chromstart", "begin"),
-    "stop": ("stop", "end", "chromend"),
+    "start": ("start", "chromstart", "begin", "txstart", "tx_start"),
+    "stop": ("stop", "end", "chromend", "txend", "tx_end"),
     "strand": ("strand",),
     "summit": ("summit", "peak"),
 }

@@ -1,0 +1,129 @@
+"""``seqloom effects``: compute how variants change the scores of a trained model."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from seqloom._text import format_count
+from seqloom.cli._console import open_console, print_setup
+from seqloom.cli._options import (
+    MACHINE_GROUP,
+    OUTPUT_GROUP,
+    PATH,
+    SEQUENCE_GROUP,
+    Count,
+    Flag,
+    TrainedOptions,
+    takes_options,
+)
+from seqloom.cli._predict import check_output_path
+from seqloom.cli._read import STDIN
+from seqloom.infer import variant_effects
+from seqloom.infer._exported import find_exported
+from seqloom.infer._score_bar import score_bar
+from seqloom.infer._scores import find_table_format
+from seqloom.models import load
+
+Comparison = Literal["difference", "log_ratio", "logit"]
+
+
+@takes_options()
+def effects(
+    model: Path,
+    variants: str,
+    /,
+    *,
+    genome: Path,
+    out: Annotated[str, PATH, OUTPUT_GROUP],
+    overwrite: Annotated[Flag, OUTPUT_GROUP] = False,
+    quiet: Annotated[Flag, OUTPUT_GROUP] = False,
+    compare: Annotated[tuple[Comparison, ...], Parameter(consume_multiple=True)] = (
+        "difference",
+    ),
+    on_mismatch: Literal["error", "skip", "swap"] = "error",
+    width: Annotated[Count | None, Parameter(show_default=False)] = None,
+    edge: Annotated[Literal["error", "pad", "drop"], SEQUENCE_GROUP] = "pad",
+    reverse_complement: Annotated[Flag, SEQUENCE_GROUP] = False,
+    indels: Annotated[Literal["left", "both"], SEQUENCE_GROUP] = "left",
+    shifts: Annotated[tuple[int, ...], SEQUENCE_GROUP] = (0,),
+    genes: Annotated[Path | None, SEQUENCE_GROUP] = None,
+    machine: Annotated[TrainedOptions, MACHINE_GROUP],
+) -> None:
+    """Compute how variants change the scores of a trained model.
+
+    Each ALT allele is compared with the genome and scored in a window of the genome. The
+    table has a row for each record and ALT allele, in the order of the input. Alleles that
+    cannot be scored have a status with the reason.
+
+    Example: seqloom effects runs/enhancers my.vcf.gz --genome hg38.fa --out effects.tsv
+
+    Args:
+        model: A run folder that `seqloom train` wrote, or a model that `seqloom export`
+            wrote.
+        variants: A VCF or BCF file, or - for standard input.
+        genome: The genome of the variants in FASTA: plain, bgzip or gzip.
+        out: The table to write: NAME.tsv, NAME.csv or NAME.parquet; or - for standard
+            output.
+        overwrite: Replace the table if it exists.
+        quiet: Print only warnings and errors.
+        compare: difference is the alternative minus the reference score. log_ratio is the
+            binary logarithm of their ratio. logit is the difference of the log-odds.
+        on_mismatch: Records whose REF differs from the genome: stop with an error after all
+            records were read, skip such records, or use ALT as the reference where the
+            genome has ALT (swap).
+        width: The number of bases of a window. By default, the length of the training
+            sequences.
+        edge: Windows that extend beyond a contig: stop with an error, put N there (pad), or
+            do not score the variant (drop).
+        reverse_complement: Average the scores of both strands.
+        indels: The common end of the two windows of an insertion or deletion: the left end,
+            or the average of both.
+        shifts: Average windows that are moved by these numbers of bases.
+        genes: A table of genes with the columns name, chrom, start, stop and strand. Bases
+            outside of the gene become N, and the window is read in the gene's direction.
+        machine: Backend and threads.
+    """
+    console = open_console(stderr=out == STDIN, quiet=quiet)
+    print_setup(console, machine.backend, machine.threads)
+    read = [Path(variants), genome, *([] if genes is None else [genes])]
+    check_output_path(out, read, overwrite=overwrite)
+    if out != STDIN:
+        find_table_format(out)
+    is_exported = find_exported(model) is not None
+    with score_bar(console, noun="records") as report:
+        found = variant_effects(
+            model if is_exported else load(model, **machine.to_keywords()),
+            variants,
+            genome,
+            width=width,
+            compare=compare,
+            reverse_complement=reverse_complement,
+            shifts=shifts,
+            indels=indels,
+            genes=None if genes is None else str(genes),
+            on_mismatch=on_mismatch,
+            edge=edge,
+            num_threads=machine.threads,
+            progress=report,
+        )
+    if out == STDIN:
+        found.to_tsv(sys.stdout)
+    else:
+        found.save(out)
+    if names := found.counts["contig_names"]:
+        console.print(f"note: {names}")
+    console.print(f"{_describe_status(found.counts['status'])}: {out}")
+
+
+def _describe_status(counts: Mapping[str, int]) -> str:
+    """Return the number of scored alleles, and of others by reason."""
+    scored = sum(counts.get(name, 0) for name in ("ok", "swapped"))
+    others = [
+        f"{count:,} {name.replace('_', ' ')}"
+        for name, count in counts.items()
+        if name != "ok"
+    ]
+    return ", ".join([f"scored {format_count(scored, 'alleles')}", *others])

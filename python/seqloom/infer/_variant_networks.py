@@ -1,0 +1,129 @@
+"""Networks that score windows of a genome, with the names of their outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from seqloom._arguments import is_list
+from seqloom.data import SequenceDataset
+from seqloom.encode import OneHot
+from seqloom.errors import ArgumentError
+from seqloom.infer._exported import find_exported, predict_exported
+from seqloom.infer._loop import evaluation_batch_size, run_model
+from seqloom.infer._predict import find_builtin_model
+from seqloom.models import Regress, TorchModule, Trained
+from seqloom.models._torch_module import is_torch
+from seqloom.nn import Module
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class WindowScores(NamedTuple):
+    """Scores of windows, ``(windows, outputs)`` or ``(windows, outputs, positions)``."""
+
+    values: NDArray[np.float64]
+    # The logarithms of the odds of probabilities; None if the scores are not
+    # probabilities, or the network is an exported model.
+    log_odds: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowNetwork:
+    """A network with its encoder; ``trained`` is None for a network without a task."""
+
+    model: Module
+    encoder: Any
+    trained: Trained | None
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the outputs; None if the network has no task."""
+        return None if self.trained is None else self.trained.classes
+
+    @property
+    def width(self) -> int | None:
+        """The number of residues of each training sequence; None if it varies."""
+        length = getattr(getattr(self.model, "config", None), "length", None)
+        facts = self.trained and self.trained.trained_on
+        lengths = set((facts and facts.lengths) or ())
+        return length or (lengths.pop() if len(lengths) == 1 else None)
+
+    def score(self, windows: NDArray[np.uint8]) -> WindowScores:
+        """Score windows of one width."""
+        texts = [row.tobytes() for row in windows]
+        data = SequenceDataset({"sequence": texts}, encoder=self.encoder, labels=False)
+        size = evaluation_batch_size(data)
+        if self.trained is None:
+            outputs = run_model(self.model, data, batch_size=size).astype(np.float64)
+            return WindowScores(outputs.reshape(len(texts), -1, *outputs.shape[2:]), None)
+        size = min(size, self.trained.batch_size)
+        outputs, task = run_model(self.model, data, batch_size=size), self.trained.task
+        is_number = isinstance(task, Regress)
+        log_odds = None if is_number else task.order(outputs).astype(np.float64)
+        return WindowScores(task.activate(outputs).astype(np.float64), log_odds)
+
+
+@dataclass(slots=True)
+class ExportedNetwork:
+    """An exported model; it scores a FASTA file of windows."""
+
+    path: Path
+    threads: int
+    names: tuple[str, ...] | None = None
+    width: int | None = None
+    encoder: Any = None
+
+    def score(self, windows: NDArray[np.uint8]) -> WindowScores:
+        """Score windows of one width."""
+        with TemporaryDirectory(prefix="seqloom-") as folder:
+            file = Path(folder) / "windows.fa"
+            file.write_bytes(
+                b"".join(b">%d\n%s\n" % (i, row.tobytes()) for i, row in enumerate(windows))
+            )
+            found = predict_exported(
+                self.path, [file], num_threads=self.threads, progress=None
+            )
+        self.names = found.classes
+        return WindowScores(found.to_numpy().astype(np.float64), None)
+
+
+def open_networks(
+    model: Any, encoder: Any, *, threads: int
+) -> list[WindowNetwork | ExportedNetwork]:
+    """Open one model, or each model of a list."""
+    models: list[Any] = list(model) if is_list(model) else [model]
+    if not models:
+        raise ArgumentError("model is an empty list; expected one or more models")
+    networks = [_open_network(it, encoder, threads) for it in models]
+    names = {it.names for it in networks}
+    if len(names) > 1:
+        listed = " and ".join(", ".join(it) if it else "no names" for it in names)
+        raise ArgumentError(
+            f"the models of the list have different outputs: {listed}; expected the folds "
+            "of one task"
+        )
+    return networks
+
+
+def _open_network(
+    model: Any, encoder: Any, threads: int
+) -> WindowNetwork | ExportedNetwork:
+    if (path := find_exported(model)) is not None:
+        return ExportedNetwork(path, threads)
+    if is_torch(model):
+        model = TorchModule(model).bind("torch", 0)
+    if isinstance(model, Module):
+        return WindowNetwork(model.eval(), encoder or OneHot("dna"), None)
+    trained = find_builtin_model(model, threads)
+    if encoder is not None and encoder != trained.encoder:
+        raise ArgumentError(
+            f"encoder is for networks without an encoder, but the model reads "
+            f"{trained.encoder}: leave encoder out"
+        )
+    return WindowNetwork(trained.model, trained.encoder, trained)

@@ -1,0 +1,263 @@
+"""Scores of the reference and alternative windows of variants, and their comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom.data.variant._alleles import variant_windows
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.infer._variant_networks import WindowScores
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from seqloom.data.interval._spans import Genome
+    from seqloom.data.variant._alleles import AlleleTable
+    from seqloom.infer._variant_networks import ExportedNetwork, WindowNetwork
+
+    Columns = dict[str, NDArray[np.float64]]
+
+COMPARISONS = ("difference", "log_ratio", "logit")
+_COMPLEMENT = np.arange(256, dtype=np.uint8)
+_COMPLEMENT[np.frombuffer(b"ACGTacgt", np.uint8)] = np.frombuffer(b"TGCATGCA", np.uint8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreSettings:
+    """Settings of the windows, the averages and the comparison of two alleles."""
+
+    width: int
+    compare: tuple[str, ...]
+    both_strands: bool
+    shifts: tuple[int, ...]
+    within: int | None
+    indels: str
+
+    @property
+    def left(self) -> int:
+        """Number of bases before the variant."""
+        return self.width // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Orientation:
+    """For each row: whether its gene is on the minus strand, and its visible range."""
+
+    is_minus: NDArray[np.bool_]
+    limits: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+
+
+class AlleleScorer:
+    """Scores both alleles of variants with one or more networks.
+
+    A score is the mean over networks, strands and shifts. Both alleles are scored in the
+    same way, and compared after averaging.
+    """
+
+    def __init__(
+        self,
+        networks: Sequence[WindowNetwork | ExportedNetwork],
+        genome: Genome,
+        settings: ScoreSettings,
+    ) -> None:
+        self.networks, self.genome, self.settings = networks, genome, settings
+
+    def compare(self, table: AlleleTable, orientation: Orientation) -> Columns:
+        """Return the columns of scores and effects, each with a value for each row."""
+        inserted = table.alts.lengths - table.refs.lengths
+        if self.settings.indels != "spliceai" or not (inserted > 0).any():
+            return self._compare_group(table, orientation, 0)
+        # The window of an insertion is longer, so rows are grouped by its length.
+        extra = np.maximum(inserted, 0)
+        columns: Columns = {}
+        for size in np.unique(extra).tolist():
+            rows = np.flatnonzero(extra == size)
+            part = self._compare_group(table.take(rows), _take(orientation, rows), size)
+            for name, values in part.items():
+                columns.setdefault(name, np.zeros(len(table)))[rows] = values
+        return columns
+
+    def _compare_group(
+        self, table: AlleleTable, orientation: Orientation, extra: int
+    ) -> Columns:
+        parts = [
+            self._score_alleles(table, orientation, extra, shift=shift, anchor=anchor)
+            for shift in self.settings.shifts
+            for anchor in (
+                ("left", "right") if self.settings.indels == "both" else ("left",)
+            )
+        ]
+        references = _mean_scores([reference for reference, _ in parts])
+        alternatives = _mean_scores([alternative for _, alternative in parts])
+        names = self._name_outputs(references.values.shape[1])
+        if self.settings.within is not None:
+            pair = references.values, alternatives.values
+            return self._find_extremes(pair, table, names)
+        return self._compare_scores(references, alternatives, names)
+
+    def _score_alleles(
+        self,
+        table: AlleleTable,
+        orientation: Orientation,
+        extra: int,
+        *,
+        shift: int,
+        anchor: Any,
+    ) -> tuple[WindowScores, WindowScores]:
+        """Score reference windows, each distinct window once, and alternative windows."""
+        options: Any = {
+            "left": self.settings.left - shift,
+            "width": self.settings.width,
+            "anchor": anchor,
+            "limits": orientation.limits,
+        }
+        windows = variant_windows(self.genome, table, allele="reference", **options)
+        keys = [
+            row.tobytes() + bytes([k])
+            for row, k in zip(windows, orientation.is_minus.tolist(), strict=True)
+        ]
+        _, first, rows = np.unique(
+            np.array(keys, object), return_index=True, return_inverse=True
+        )
+        references = self._score_windows(windows[first], orientation.is_minus[first])
+        count = self.settings.width + extra
+        windows = variant_windows(self.genome, table, columns=count, **options)
+        alternatives = self._score_windows(windows, orientation.is_minus)
+        odds = references.log_odds
+        return (
+            WindowScores(references.values[rows], None if odds is None else odds[rows]),
+            alternatives,
+        )
+
+    def _score_windows(
+        self, windows: NDArray[np.uint8], is_minus: NDArray[np.bool_]
+    ) -> WindowScores:
+        """Return the mean scores of all networks, and of both strands if requested."""
+        reverse = _COMPLEMENT[windows[:, ::-1]]
+        strands = [np.where(is_minus[:, None], reverse, windows)]
+        if self.settings.both_strands:
+            strands.append(np.where(is_minus[:, None], windows, reverse))
+        parts: list[WindowScores] = []
+        for number, strand in enumerate(strands):
+            is_reversed = is_minus if number == 0 else ~is_minus
+            for network in self.networks:
+                found = network.score(strand)
+                values = found.values
+                if values.ndim > 2:  # noqa: PLR2004 - the third axis is the position
+                    values = np.where(is_reversed[:, None, None], values[..., ::-1], values)
+                parts.append(found._replace(values=values))
+        return _mean_scores(parts)
+
+    def _name_outputs(self, count: int) -> tuple[str, ...]:
+        names = self.networks[0].names
+        return names or tuple(f"output_{i}" for i in range(count))
+
+    def _compare_scores(
+        self, reference: WindowScores, alternative: WindowScores, names: Sequence[str]
+    ) -> Columns:
+        """Compare scores; scores of positions are replaced by their mean."""
+        pair = [reference.values, alternative.values]
+        one, other = (it.mean(axis=2) if it.ndim > 2 else it for it in pair)  # noqa: PLR2004
+        effects: Columns = {"reference": one, "alternative": other}
+        if "difference" in self.settings.compare:
+            effects["difference"] = other - one
+        if "log_ratio" in self.settings.compare:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                effects["log_ratio"] = np.log2(other) - np.log2(one)
+        if "logit" in self.settings.compare:
+            if reference.log_odds is None or alternative.log_odds is None:
+                raise ArgumentError(
+                    'compare="logit" (--compare logit) needs a model of classes or labels '
+                    "in a run folder; use difference"
+                )
+            effects["logit"] = alternative.log_odds - reference.log_odds
+        return {
+            f"{effect}_{name}": values[:, column]
+            for column, name in enumerate(names)
+            for effect, values in effects.items()
+        }
+
+    def _find_extremes(
+        self,
+        pair: tuple[NDArray[np.float64], NDArray[np.float64]],
+        table: AlleleTable,
+        names: Sequence[str],
+    ) -> Columns:
+        """Return the largest gain and loss of each output, with their positions."""
+        one, other = pair
+        within = self.settings.within or 0
+        positions = one.shape[2] if one.ndim > 2 else 0  # noqa: PLR2004
+        centre = self.settings.left - (self.settings.width - positions) // 2
+        if centre - within < 0 or centre + within >= positions:
+            raise ShapeError(
+                f"within must be smaller than {within} or width larger than "
+                f"{self.settings.width}, because the model returns outputs of shape "
+                f"{one.shape[1:]} with {max(centre, 0)} positions before the variant"
+            )
+        change = np.empty_like(one)
+        pairs = zip(table.refs.lengths.tolist(), table.alts.lengths.tolist(), strict=True)
+        for row, (removed, added) in enumerate(pairs):
+            # SpliceAI does not fill a deletion, so its window has fewer outputs.
+            missing = max(removed - added, 0) if self.settings.indels == "spliceai" else 0
+            change[row] = align_positions(
+                other[row, :, : other.shape[2] - missing],
+                one[row],
+                centre=centre,
+                sizes=(removed, added),
+            )
+        change = (change - one)[:, :, centre - within : centre + within + 1]
+        columns: Columns = {}
+        for column, name in enumerate(names):
+            for effect, values in (("gain", change), ("loss", -change)):
+                best = values[:, column].argmax(axis=1)
+                columns[f"{effect}_{name}"] = values[np.arange(len(values)), column, best]
+                columns[f"{effect}_position_{name}"] = best - float(within)
+        return columns
+
+
+def align_positions(
+    alternative: NDArray[np.float64],
+    reference: NDArray[np.float64],
+    *,
+    centre: int,
+    sizes: tuple[int, int],
+) -> NDArray[np.float64]:
+    """Return the outputs of an alternative allele at the positions of the reference."""
+    # Deleted positions get 0. The outputs of inserted bases and of the base before them
+    # are replaced by their maximum (Jaganathan et al., 2019). Positions beyond the end of
+    # the alternative window get the output of the reference.
+    removed, added = sizes
+    if added > removed:
+        start, stop = centre + removed - 1, centre + added
+        merged = alternative[:, start:stop].max(axis=1, keepdims=True)
+        alternative = np.hstack([alternative[:, :start], merged, alternative[:, stop:]])
+    elif removed > added:
+        zeros = np.zeros((len(alternative), removed - added))
+        start = centre + added
+        alternative = np.hstack([alternative[:, :start], zeros, alternative[:, start:]])
+    count = reference.shape[1]
+    return np.hstack([alternative[:, :count], reference[:, alternative.shape[1] :]])
+
+
+def _take(orientation: Orientation, rows: NDArray[np.int64]) -> Orientation:
+    limits = orientation.limits
+    return Orientation(
+        orientation.is_minus[rows],
+        None if limits is None else (limits[0][rows], limits[1][rows]),
+    )
+
+
+def _mean_scores(parts: Sequence[WindowScores]) -> WindowScores:
+    """Return the mean of scores, and the log-odds of the mean probability."""
+    values = np.stack([part.values for part in parts]).mean(axis=0)
+    odds = [part.log_odds for part in parts if part.log_odds is not None]
+    if len(odds) < len(parts):
+        return WindowScores(values, None)
+    yes = np.logaddexp.reduce([-np.logaddexp(0, -it) for it in odds], axis=0)
+    no = np.logaddexp.reduce([-np.logaddexp(0, it) for it in odds], axis=0)
+    return WindowScores(values, yes - no)
