@@ -154,7 +154,7 @@ def test_a_window_beyond_the_contig_is_padded_dropped_or_an_error(genome):
     assert padded["reference_yes"][0] == pytest.approx(probability(f"NNN{GENOME[:6]}"))
     dropped = variant_effects(MODEL, batch, genome, width=9, edge="drop")
     assert dropped.status == ["edge"]
-    with pytest.raises(ArgumentError, match=r'chr1:2:A:G: .* edge="pad"'):
+    with pytest.raises(FormatError, match=r'line 1, chr1:2: .* edge="pad"'):
         variant_effects(MODEL, batch, genome, width=9, edge="error")
 
 

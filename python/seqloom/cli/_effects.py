@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import rmtree
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -22,6 +23,7 @@ from seqloom.cli._options import (
 from seqloom.cli._predict import check_output_path
 from seqloom.cli._read import STDIN
 from seqloom.infer import variant_effects
+from seqloom.infer._effects_files import UNFINISHED_ENDING, is_vcf
 from seqloom.infer._exported import find_exported
 from seqloom.infer._score_bar import score_bar
 from seqloom.infer._scores import find_table_format
@@ -33,7 +35,7 @@ Comparison = Literal["difference", "log_ratio", "logit"]
 @takes_options()
 def effects(
     model: Path,
-    variants: str,
+    variants: Annotated[str, PATH],
     /,
     *,
     genome: Path,
@@ -47,27 +49,33 @@ def effects(
     width: Annotated[Count | None, Parameter(show_default=False)] = None,
     edge: Annotated[Literal["error", "pad", "drop"], SEQUENCE_GROUP] = "pad",
     reverse_complement: Annotated[Flag, SEQUENCE_GROUP] = False,
-    indels: Annotated[Literal["left", "both"], SEQUENCE_GROUP] = "left",
-    shifts: Annotated[tuple[int, ...], SEQUENCE_GROUP] = (0,),
-    genes: Annotated[Path | None, SEQUENCE_GROUP] = None,
+    indels: Annotated[Literal["left", "both", "spliceai"], SEQUENCE_GROUP] = "left",
+    shifts: Annotated[tuple[int, ...], Parameter(consume_multiple=True)] = (0,),
+    genes: Path | None = None,
+    regions: Path | None = None,
+    within: Annotated[int | None, Parameter(show_default=False)] = None,
     machine: Annotated[TrainedOptions, MACHINE_GROUP],
 ) -> None:
     """Compute how variants change the scores of a trained model.
 
     Each ALT allele is compared with the genome and scored in a window of the genome. The
-    table has a row for each record and ALT allele, in the order of the input. Alleles that
-    cannot be scored have a status with the reason.
+    output has each record and ALT allele, in the order of the input. Alleles that cannot be
+    scored have a status with the reason. A stopped job continues if you run the same
+    command again.
 
-    Example: seqloom effects runs/enhancers my.vcf.gz --genome hg38.fa --out effects.tsv
+    Example: seqloom effects runs/enhancers my.vcf.gz --genome hg38.fa --out scored.vcf.gz
+
+    In a pipe: bcftools view -f PASS my.vcf.gz | seqloom effects runs/enhancers - --genome
+    hg38.fa --out - | head
 
     Args:
         model: A run folder that `seqloom train` wrote, or a model that `seqloom export`
             wrote.
         variants: A VCF or BCF file, or - for standard input.
         genome: The genome of the variants in FASTA: plain, bgzip or gzip.
-        out: The table to write: NAME.tsv, NAME.csv or NAME.parquet; or - for standard
-            output.
-        overwrite: Replace the table if it exists.
+        out: The file to write: NAME.vcf.gz with the effects in INFO, or a table
+            (NAME.tsv, NAME.csv, NAME.parquet); or - for a table on standard output.
+        overwrite: Replace the file if it exists, and do not continue a stopped job.
         quiet: Print only warnings and errors.
         compare: difference is the alternative minus the reference score. log_ratio is the
             binary logarithm of their ratio. logit is the difference of the log-odds.
@@ -80,18 +88,23 @@ def effects(
             do not score the variant (drop).
         reverse_complement: Average the scores of both strands.
         indels: The common end of the two windows of an insertion or deletion: the left end,
-            or the average of both.
+            or the average of both. spliceai uses the rules of SpliceAI.
         shifts: Average windows that are moved by these numbers of bases.
         genes: A table of genes with the columns name, chrom, start, stop and strand. Bases
             outside of the gene become N, and the window is read in the gene's direction.
+        regions: A BED file. Variants outside of its regions are not scored.
+        within: For models with an output at each position: report the largest gain and loss
+            within this number of positions.
         machine: Backend and threads.
     """
     console = open_console(stderr=out == STDIN, quiet=quiet)
     print_setup(console, machine.backend, machine.threads)
-    read = [Path(variants), genome, *([] if genes is None else [genes])]
+    read = [Path(it) for it in (variants, genome, genes, regions) if it is not None]
     check_output_path(out, read, overwrite=overwrite)
-    if out != STDIN:
+    if out != STDIN and not is_vcf(out):
         find_table_format(out)
+    if overwrite:
+        rmtree(f"{out}{UNFINISHED_ENDING}", ignore_errors=True)
     is_exported = find_exported(model) is not None
     with score_bar(console, noun="records") as report:
         found = variant_effects(
@@ -103,19 +116,19 @@ def effects(
             reverse_complement=reverse_complement,
             shifts=shifts,
             indels=indels,
-            genes=None if genes is None else str(genes),
+            genes=genes,
+            regions=regions,
+            within=within,
             on_mismatch=on_mismatch,
             edge=edge,
+            out=sys.stdout if out == STDIN else out,
             num_threads=machine.threads,
             progress=report,
         )
-    if out == STDIN:
-        found.to_tsv(sys.stdout)
-    else:
-        found.save(out)
     if names := found.counts["contig_names"]:
         console.print(f"note: {names}")
-    console.print(f"{_describe_status(found.counts['status'])}: {out}")
+    where = "standard output" if out == STDIN else out
+    console.print(f"{_describe_status(found.counts['status'])}: {where}")
 
 
 def _describe_status(counts: Mapping[str, int]) -> str:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from io import TextIOBase
 from typing import IO, TYPE_CHECKING, Any
-
-import numpy as np
 
 from seqloom._arguments import as_path
 from seqloom.errors import ArgumentError
-from seqloom.infer._scores import write_table
+from seqloom.infer._effects_files import as_target, open_effects
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
 
+    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -39,7 +36,8 @@ class VariantEffects:
         genes: The name of the gene; None if no genes were passed.
         columns: The scores and effects by name, such as ``difference_yes``. NaN in rows
             that were not scored.
-        counts: Counts of the comparison of the records with the genome.
+        counts: Counts of the comparison of the records with the genome, and of each status.
+        source: The path of the VCF file with the records; None for records in memory.
 
     Examples:
         >>> effects = VariantEffects(
@@ -70,6 +68,7 @@ class VariantEffects:
     genes: list[str] | None
     columns: dict[str, NDArray[np.float64]]
     counts: dict[str, Any]
+    source: str | None = None
 
     def __len__(self) -> int:
         return len(self.records)
@@ -153,22 +152,22 @@ class VariantEffects:
             >>> print(Path("effects.tsv").read_text().splitlines()[1])
             chr1	10	.	A	<DEL>	symbolic	.	.
         """
-        if isinstance(path, TextIOBase):
-            path.writelines("\t".join(row) + "\n" for row in self._iterate_rows())
-        else:
-            write_table(as_path("path", path), self._iterate_rows(), self.to_dict)
+        with open_effects(as_target("path", path)) as write:
+            write(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Atomically write a table in the format of the file's extension.
 
         Args:
-            path: The path of the file, which is overwritten if it exists. A ``.csv`` file
-                has commas, a ``.parquet`` file is Parquet (extra ``parquet``), and all
-                other files have tabs.
+            path: The path of the file, which is overwritten if it exists. ``.vcf``,
+                ``.vcf.gz`` and ``.vcf.bgz`` files have the records of the input with the
+                effects in INFO, and an index if they are compressed. A ``.csv`` file has
+                commas, a ``.parquet`` file is Parquet (extra ``parquet``), and all other
+                files have tabs.
 
         Raises:
             ArgumentError: The extension of the file belongs to an unsupported format, such
-                as ``.xlsx``.
+                as ``.xlsx``, or the variants of a VCF file were not read from a file.
             FileError: The file cannot be written.
             MissingExtraError: The file is Parquet, and the package pyarrow is not
                 installed.
@@ -192,20 +191,5 @@ class VariantEffects:
             >>> Path("effects.csv").read_text().splitlines()[1]
             'chr1,10,.,A,G,ok,chr1:10:A:G'
         """
-        write_table(as_path("path", path), self._iterate_rows(), self.to_dict)
-
-    def _iterate_rows(self) -> Iterator[list[str]]:
-        """Yield the header and the rows as text."""
-        table = self.to_dict()
-        yield list(table)
-        texts = [
-            [_format_number(it) for it in column]
-            if name in self.columns
-            else [str(it) or "." for it in column]
-            for name, column in table.items()
-        ]
-        yield from map(list, zip(*texts, strict=True))
-
-
-def _format_number(value: np.float64) -> str:
-    return "." if np.isnan(value) else str(np.float32(value))
+        with open_effects(as_path("path", path), self.source) as write:
+            write(self)

@@ -251,7 +251,7 @@ def find_table_format(path: str | os.PathLike[str]) -> str:
             f"{_UNSUPPORTED_ENDINGS[ending]}"
         )
     if ending == ".parquet":
-        _import_parquet(path)
+        import_parquet(path)
     return ending[1:] if ending in {".csv", ".parquet"} else "tsv"
 
 
@@ -261,7 +261,7 @@ def write_table(
     """Write rows of text (the first is the header), or columns as Parquet."""
     kind = find_table_format(path)
     if kind == "parquet":
-        library, parquet = _import_parquet(path)
+        library, parquet = import_parquet(path)
         table = library.table(dict(columns()))
         with atomic_path(path) as part:
             parquet.write_table(table, part)
@@ -273,7 +273,7 @@ def write_table(
             file.writelines("\t".join(row) + "\n" for row in rows)
 
 
-def _import_parquet(path: str | os.PathLike[str]) -> tuple[Any, Any]:
+def import_parquet(path: str | os.PathLike[str]) -> tuple[Any, Any]:
     """Import pyarrow and its Parquet module."""
     try:
         import pyarrow as pa

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from seqloom._arguments import is_list
 from seqloom.data import SequenceDataset
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError
-from seqloom.infer._exported import find_exported, predict_exported
+from seqloom.infer._exported import MANIFEST, find_exported, predict_exported
 from seqloom.infer._loop import evaluation_batch_size, run_model
 from seqloom.infer._predict import find_builtin_model
 from seqloom.models import Regress, TorchModule, Trained
@@ -75,9 +77,23 @@ class ExportedNetwork:
 
     path: Path
     threads: int
+    checksum: str
     names: tuple[str, ...] | None = None
     width: int | None = None
     encoder: Any = None
+
+    @classmethod
+    def open(cls, path: Path, threads: int) -> Self:
+        """Read the length of the training sequences, and the checksum."""
+        text = (
+            (path / MANIFEST).read_bytes()
+            if path.is_dir()
+            else zipfile.Path(path, MANIFEST).read_bytes()
+        )
+        facts = json.loads(text)
+        lengths = set((facts.get("training") or {}).get("lengths") or ())
+        width = lengths.pop() if len(lengths) == 1 else facts.get("length")
+        return cls(path, threads, facts["checksum"], width=width)
 
     def score(self, windows: NDArray[np.uint8]) -> WindowScores:
         """Score windows of one width."""
@@ -115,7 +131,7 @@ def _open_network(
     model: Any, encoder: Any, threads: int
 ) -> WindowNetwork | ExportedNetwork:
     if (path := find_exported(model)) is not None:
-        return ExportedNetwork(path, threads)
+        return ExportedNetwork.open(path, threads)
     if is_torch(model):
         model = TorchModule(model).bind("torch", 0)
     if isinstance(model, Module):

@@ -180,9 +180,13 @@ def variant_windows(
 def windows_within_contigs(
     genome: Genome, table: AlleleTable, *, left: int, width: int, anchor: str = "left"
 ) -> NDArray[np.bool_]:
-    """Return True for rows whose windows of both alleles are within their contig."""
+    """Return True for rows whose windows of both alleles are within their contig.
+
+    With ``anchor="none"``, the window of a deletion is shorter, and not filled up.
+    """
     deleted = np.maximum(table.refs.lengths - table.alts.lengths, 0)
-    before, after = (deleted, 0) if anchor == "right" else (0, deleted)
+    before = deleted if anchor == "right" else 0
+    after = deleted if anchor == "left" else 0
     starts = table.starts - left
     lengths = np.append(genome.lengths, 0)[table.contigs]  # -1 is an absent contig
     return (starts - before >= 0) & (starts + width + after <= lengths)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
 from seqloom._text import MAX_EXAMPLES, format_count, join_first_names
-from seqloom.data.interval._spans import contig_aliases
+from seqloom.data.interval._spans import EDGE_REMEDIES, contig_aliases
 from seqloom.errors import FormatError
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from seqloom._ragged import Ragged
     from seqloom.data.interval._spans import Genome
+    from seqloom.data.variant._alleles import AlleleTable
 
 # The flags of `seqloom-variants::check`, from the lowest bit.
 FLAGS = (
@@ -190,6 +191,30 @@ class CheckReport:
         if self.differences:
             raise FormatError(self.describe_differences())
 
+    def raise_for_edge(
+        self,
+        table: AlleleTable,
+        lines: NDArray[np.int64],
+        row: int,
+        *,
+        counts: tuple[int, int],
+        width: int,
+    ) -> NoReturn:
+        """Raise an error about the first row of a table whose window leaves its contig.
+
+        The counts are those of such variants, and of all variants.
+
+        Raises:
+            FormatError: Always.
+        """
+        contig = int(table.contigs[row])
+        name, length = self.genome.names[contig], self.genome.lengths[contig]
+        raise FormatError(
+            f"{self.what}, {self.noun} {lines[row]}, {name}:{table.starts[row] + 1}: the "
+            f"window of {width:,} bases is not within the {length:,} bases of {name}, in "
+            f"{counts[0]:,} of {counts[1]:,} variants; {EDGE_REMEDIES}"
+        )
+
     def describe_differences(self) -> str:
         """Return the number of differences, their reasons, examples and remedies."""
         total = self.differences
@@ -251,8 +276,8 @@ class ContigNames:
     chrMT are one contig. Accession numbers are not translated.
     """
 
-    def __init__(self, genome: Genome) -> None:
-        self.genome = genome
+    def __init__(self, genome: Genome, what: str = "the variants") -> None:
+        self.genome, self._what = genome, what
         self._counts = Counter(genome.names)
         self._numbers = {name: number for number, name in enumerate(genome.names)}
         self._owners: dict[int, str] = {}
@@ -275,9 +300,8 @@ class ContigNames:
         other = self._owners.setdefault(number, name)
         if other != name:
             raise FormatError(
-                f"the variants name contigs {other!r} and {name!r}, which are both "
-                f"{match!r} in {self.genome.path}; use one name for the contig in the "
-                "variants"
+                f"{self._what} name contigs {other!r} and {name!r}, which are both "
+                f"{match!r} in {self.genome.path}; use one name for the contig"
             )
         self.matches[name] = number
         return number

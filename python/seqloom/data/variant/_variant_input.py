@@ -1,0 +1,176 @@
+"""Variants as an argument: a file, standard input, a batch of records, or a table."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._arguments import is_list, quote
+from seqloom._ragged import Ragged
+from seqloom.data._frame import Frame
+from seqloom.data.interval._bed import as_whole_number
+from seqloom.data.interval._intervals import MAX_POSITION
+from seqloom.data.variant._check import CheckReport
+from seqloom.errors import ArgumentError, FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from seqloom.data.interval._spans import Genome
+    from seqloom.data.variant._check import VariantColumns
+
+
+class VariantInput:
+    """Variants that can be read several times, in batches of columns.
+
+    Standard input and file objects are copied to a temporary file, because records are read
+    once for the comparison with the genome, and again for each later use.
+
+    Args:
+        variants: The path of a VCF or BCF file, ``"-"`` for standard input, a binary file
+            object, a batch of ``sl.io.open_variants``, or a table.
+
+    Attributes:
+        path: The path of a file that can be read again; None for records in memory.
+        what: The name of the variants in error messages.
+        noun: The noun for the ``lines`` of a batch.
+    """
+
+    def __init__(self, variants: Any) -> None:
+        self._batch: VariantColumns | None = None
+        self._lengths: Mapping[str, int | None] = {}
+        self.path: str | None = None
+        self.what, self.noun = "the variants", "line"
+        if isinstance(variants, (str, os.PathLike)) or hasattr(variants, "read"):
+            self._open(variants)
+        elif hasattr(variants, "chrom_codes"):
+            self._batch = variants
+        else:
+            self.what, self.noun = "the table of variants", "row"
+            self._batch = _read_table(variants)
+
+    def _open(self, source: Any) -> None:
+        """Find the name and the contigs of a file."""
+        from seqloom.io import open_variants
+
+        if hasattr(source, "read") or os.fspath(source) == "-":
+            is_stdin = not hasattr(source, "read")
+            self.what = "standard input" if is_stdin else getattr(source, "name", self.what)
+            # The file exists as long as this object.
+            self._copy = NamedTemporaryFile(prefix="seqloom-", suffix=".vcf")  # noqa: SIM115
+            shutil.copyfileobj(sys.stdin.buffer if is_stdin else source, self._copy)
+            self._copy.flush()
+            self.path = self._copy.name
+        else:
+            self.what = self.path = str(Path(str(source)).expanduser())
+        with open_variants(self.path) as reader:
+            self._lengths = reader.contigs
+        self.noun = "record" if self.what.endswith(".bcf") else "line"
+
+    def batches(self, size: int = 4096) -> Iterator[Any]:
+        """Yield the records from the first; records in memory are one batch."""
+        if self._batch is not None:
+            yield self._batch
+            return
+        from seqloom.io import open_variants
+
+        with open_variants(self.path or "") as reader:
+            yield from reader.batches(size)
+
+    def report(self, genome: Genome) -> CheckReport:
+        """Return an empty report of the comparison with a genome."""
+        return CheckReport(genome, self._lengths, what=self.what, noun=self.noun)
+
+
+_COLUMN_NAMES = {
+    "chrom": ("chrom", "chr", "chromosome", "contig"),
+    "pos": ("pos", "position"),
+    "start": ("start",),
+    "ref": ("ref",),
+    "alt": ("alt",),
+    "id": ("id", "name", "rsid"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _TableColumns:
+    """The columns of a table of variants."""
+
+    chrom_codes: NDArray[np.int32]
+    chrom_names: list[str]
+    starts: NDArray[np.int64]
+    ids: Ragged
+    refs: Ragged
+    alts: Ragged
+    lines: NDArray[np.int64]
+
+
+def _read_table(table: Any) -> VariantColumns:
+    """Return the columns of a dict or data frame of variants."""
+    frame = Frame.of(table)
+    if frame is None:
+        raise ArgumentError(
+            "variants must be a VCF or BCF file, a batch of sl.io.open_variants, a dict of "
+            f"columns or a data frame, got {quote(table)}"
+        )
+    names = {name.strip().lstrip("#").lower(): name for name in frame.names}
+    columns = {
+        wanted: frame.column(names[alias])
+        for wanted, aliases in _COLUMN_NAMES.items()
+        for alias in aliases
+        if alias in names
+    }
+    missing = [name for name in ("chrom", "ref", "alt") if name not in columns]
+    if missing or ("pos" in columns) == ("start" in columns):
+        raise ArgumentError(
+            f"{frame.what} of variants has the columns {', '.join(frame.names)}; expected "
+            "chrom, ref, alt, and either pos (from 1) or start (from 0)"
+        )
+    chroms = [str(chrom) for chrom in columns["chrom"]]
+    codes = {name: code for code, name in enumerate(dict.fromkeys(chroms))}
+    return _TableColumns(
+        np.array([codes[chrom] for chrom in chroms], np.int32),
+        list(codes),
+        _read_positions(columns),
+        Ragged.from_list([str(name) for name in columns.get("id", ["."] * len(chroms))]),
+        Ragged.from_list([_allele_text(allele) for allele in columns["ref"]]),
+        Ragged.from_list([_allele_text(allele) for allele in columns["alt"]]),
+        np.arange(len(chroms)),
+    )
+
+
+def _read_positions(columns: Mapping[str, list[Any]]) -> NDArray[np.int64]:
+    """Return zero-based positions."""
+    name, first = ("pos", 1) if "pos" in columns else ("start", 0)
+    positions = np.zeros(len(columns[name]), np.int64)
+    for row, cell in enumerate(columns[name]):
+        try:
+            number = as_whole_number(cell)
+        except (ValueError, TypeError, OverflowError):
+            number = MAX_POSITION + 1
+        if abs(number) > MAX_POSITION:
+            raise FormatError(
+                f"the table of variants, row {row}: {name} must be an integer, found "
+                f"{cell!r}",
+                record=row,
+            )
+        positions[row] = number - first
+    return positions
+
+
+def _allele_text(allele: Any) -> bytes:
+    """Return an allele as bytes; lists of ALT alleles are joined with commas."""
+    if isinstance(allele, bytes):
+        return allele
+    if is_list(allele):
+        return b",".join(map(_allele_text, allele))
+    return str(allele).encode("latin-1", "replace")

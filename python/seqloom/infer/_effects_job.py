@@ -1,0 +1,338 @@
+"""Scores the variants of an input in batches, with a row for each record and allele."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._files import fingerprint_file
+from seqloom._ragged import Ragged
+from seqloom._text import join_first_names
+from seqloom.data.variant._alleles import (
+    STATUS,
+    AlleleTable,
+    mark_edges,
+    resolve_alleles,
+    windows_within_contigs,
+)
+from seqloom.data.variant._check import ContigNames
+from seqloom.errors import FormatError
+from seqloom.infer._effects_table import VariantEffects
+from seqloom.infer._variant_networks import ExportedNetwork
+from seqloom.infer._variant_scores import Orientation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from seqloom.data.interval._intervals import Intervals
+    from seqloom.data.interval._spans import Genome
+    from seqloom.data.variant._variant_input import VariantInput
+    from seqloom.infer._effects_files import ScoreStore
+    from seqloom.infer._variant_scores import AlleleScorer, Columns
+
+    Integers = NDArray[np.int64]
+
+# The number of records of a batch, which is scored and stored as a whole.
+_BATCH_RECORDS = 256
+# The maximum number of bases in the windows of one call of the networks.
+_MAX_CHUNK_BASES = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectsRules:
+    """Rules that select the variants, and the genes that they are scored for."""
+
+    genes: Intervals | None
+    regions: Intervals | None
+    on_mismatch: str
+    edge: str
+
+
+class EffectsJob:
+    """Reads records, resolves their alleles and scores them, a batch at a time."""
+
+    def __init__(
+        self, scorer: AlleleScorer, variants: VariantInput, rules: EffectsRules
+    ) -> None:
+        self.scorer, self.variants, self.rules = scorer, variants, rules
+        genome = scorer.genome
+        self.report = variants.report(genome)
+        self.status: Counter[str] = Counter()
+        self._genes = _SpansByContig.of(rules.genes, genome)
+        self._regions = _SpansByContig.of(rules.regions, genome)
+
+    def check(self) -> None:
+        """Read all records; raise if one of them is an error by the rules."""
+        rules, report = self.rules, self.report
+        if "error" not in {rules.on_mismatch, rules.edge}:
+            return
+        mismatch = "skip" if rules.on_mismatch == "error" else rules.on_mismatch
+        first: tuple[AlleleTable, Integers, int] | None = None
+        variants = outside = 0
+        for batch in self.variants.batches():
+            table = resolve_alleles(
+                batch, self.scorer.genome, on_mismatch=mismatch, report=report
+            )
+            variants += int(table.usable.sum())
+            rows = np.flatnonzero(table.usable & ~self._find_within(table))
+            if rows.size and first is None:
+                first = table, np.asarray(batch.lines)[table.records], int(rows[0])
+            outside += rows.size
+        if rules.on_mismatch == "error":
+            report.raise_for_mismatch()
+        if rules.edge == "error" and first is not None:
+            width, counts = self.scorer.settings.width, (outside, variants)
+            report.raise_for_edge(*first, counts=counts, width=width)
+
+    def run(self, store: ScoreStore | None = None) -> Iterator[VariantEffects]:
+        """Yield the effects of each batch; `store` has the scores of a stopped job."""
+        self.report, first = self.variants.report(self.scorer.genome), 0
+        names = self._find_columns()
+        for number, batch in enumerate(self.variants.batches(_BATCH_RECORDS)):
+            effects, rows = self._describe_batch(batch, first)
+            known = None if store is None else store.read(number, names)
+            columns = self._score_rows(rows, names) if known is None else known
+            if store is not None and known is None:
+                store.add(number, columns)
+            self.status.update(effects.status)
+            yield replace(effects, columns=columns, counts=self.counts())
+            first += len(batch.starts)
+        if not first:
+            raise FormatError(f"{self.variants.what}: expected variants, found none")
+
+    def counts(self) -> dict[str, Any]:
+        """Return the counts of differences from the genome, and of each status."""
+        return self.report.to_dict() | {"status": dict(self.status)}
+
+    def plan(self) -> dict[str, str]:
+        """Return facts that must be equal when a stopped job continues."""
+        rules = self.rules
+        return {
+            "seqloom": version("seqloom"),
+            "models": " ".join(map(_digest_network, self.scorer.networks)),
+            "variants": fingerprint_file(self.variants.path or ""),
+            "genome": self.scorer.genome.digest().hex(),
+            "settings": repr(self.scorer.settings),
+            "on_mismatch": rules.on_mismatch,
+            "edge": rules.edge,
+            "genes": _digest_spans(rules.genes),
+            "regions": _digest_spans(rules.regions),
+        }
+
+    def _find_columns(self) -> list[str]:
+        """Return the names of the columns, by scoring a variant that no record has."""
+        one = np.zeros(1, np.int64)
+        letters = Ragged.from_list([b"A"]), Ragged.from_list([b"C"])
+        table = AlleleTable(
+            one,
+            one.astype(np.int32),
+            one.astype(np.uint8),
+            one.astype(np.int32),
+            one,
+            *letters,
+        )
+        return list(self.scorer.compare(table, self._orient(one)))
+
+    def _find_within(self, table: AlleleTable) -> NDArray[np.bool_]:
+        """Return True for rows whose windows are within their contig."""
+        settings, genome = self.scorer.settings, self.scorer.genome
+        is_within = np.ones(len(table), bool)
+        anchors = {"both": ("left", "right"), "spliceai": ("none",)}
+        for shift in settings.shifts:
+            for anchor in anchors.get(settings.indels, ("left",)):
+                is_within &= windows_within_contigs(
+                    genome,
+                    table,
+                    left=settings.left - shift,
+                    width=settings.width,
+                    anchor=anchor,
+                )
+        return is_within
+
+    def _describe_batch(
+        self, batch: Any, first: int
+    ) -> tuple[VariantEffects, tuple[AlleleTable, Integers, Integers]]:
+        """Return the rows of a batch without scores, and what is to be scored."""
+        table = resolve_alleles(
+            batch,
+            self.scorer.genome,
+            on_mismatch=self.rules.on_mismatch,
+            report=self.report,
+        )
+        if self.rules.edge != "pad":
+            table = mark_edges(table, self._find_within(table))
+        table, genes, status = self._match(table)
+        records = table.records
+        alleles = np.array(_spell_alleles(table, self.scorer.genome), object)
+        alleles[~table.usable] = ""
+        effects = VariantEffects(
+            records + first,
+            [batch.chrom_names[code] for code in batch.chrom_codes[records].tolist()],
+            batch.starts[records],
+            _to_texts(batch.ids, records),
+            _to_texts(batch.refs, records),
+            _split_alternatives(batch.alts, table),
+            status.tolist(),
+            alleles.tolist(),
+            None if self._genes is None else self._genes.names(genes),
+            {},
+            {},
+            self.variants.path,
+        )
+        scored = np.flatnonzero((status == "ok") | (status == "swapped"))
+        return effects, (table, genes, scored)
+
+    def _match(self, table: AlleleTable) -> tuple[AlleleTable, Integers, NDArray[Any]]:
+        """Return a row for each allele and gene, the row of the gene, and the status."""
+        rows, genes = np.arange(len(table)), np.full(len(table), -1)
+        if self._genes is not None:
+            rows, genes = self._genes.find(table.contigs, table.starts)
+        table = table.take(rows)
+        settings, usable = self.scorer.settings, table.usable
+        status = np.array(STATUS, object)[table.status]
+        removed, added = table.refs.lengths, table.alts.lengths
+        if settings.indels == "spliceai":
+            status[usable & (np.minimum(removed, added) > 1)] = "complex"
+            status[usable & (removed > 2 * (settings.within or 0))] = "too_long"
+        if self._genes is not None:
+            status[usable & (genes < 0)] = "outside_genes"
+        if self._regions is not None:
+            stops = table.starts + removed
+            is_inside = self._regions.overlap(table.contigs, table.starts, stops)
+            status[usable & ~is_inside] = "outside_regions"
+        return table, genes, status
+
+    def _score_rows(
+        self, batch: tuple[AlleleTable, Integers, Integers], names: list[str]
+    ) -> Columns:
+        """Score rows in chunks of limited memory; other rows get NaN."""
+        table, genes, rows = batch
+        columns = {name: np.full(len(table), np.nan) for name in names}
+        count = max(1, _MAX_CHUNK_BASES // self.scorer.settings.width)
+        for start in range(0, len(rows), count):
+            chunk = rows[start : start + count]
+            part = self.scorer.compare(table.take(chunk), self._orient(genes[chunk]))
+            for name, values in part.items():
+                columns[name][chunk] = values
+        return columns
+
+    def _orient(self, genes: Integers) -> Orientation:
+        spans = self.rules.genes
+        if spans is None or not len(spans):
+            return Orientation(np.zeros(len(genes), bool))
+        limits = spans.starts[genes], spans.stops[genes]
+        return Orientation(spans.strands[genes] < 0, limits)
+
+
+class _SpansByContig:
+    """Genes or regions on the contigs of a genome."""
+
+    def __init__(self, spans: Intervals, genome: Genome) -> None:
+        self._spans = spans
+        codes = {name: code for code, name in enumerate(dict.fromkeys(spans.chroms))}
+        contigs = ContigNames(genome, spans.what)
+        numbers = np.array([contigs.find(name) for name in codes], np.int64)
+        if (numbers < 0).all():
+            raise FormatError(
+                f"{spans.what}: {genome.path} has none of the contigs "
+                f"{join_first_names(list(codes))}; the genome has "
+                f"{join_first_names(genome.names)}"
+            )
+        each = numbers[[codes[name] for name in spans.chroms]]
+        # The rows of a contig, and their sorted starts and stops.
+        self._by_contig: dict[int, tuple[Integers, Integers, Integers]] = {}
+        for number in np.unique(each[each >= 0]).tolist():
+            rows = np.flatnonzero(each == number)
+            bounds = np.sort(spans.starts[rows]), np.sort(spans.stops[rows])
+            self._by_contig[number] = rows, *bounds
+
+    @classmethod
+    def of(cls, spans: Intervals | None, genome: Genome) -> _SpansByContig | None:
+        """Sort intervals by contig; None without intervals."""
+        return None if spans is None else cls(spans, genome)
+
+    def find(
+        self, contigs: NDArray[np.int32], starts: Integers
+    ) -> tuple[Integers, Integers]:
+        """Return pairs of a position and an interval that contains it, or -1."""
+        rows: list[int] = []
+        matches: list[int] = []
+        pairs = zip(contigs.tolist(), starts.tolist(), strict=True)
+        for row, (contig, start) in enumerate(pairs):
+            found = [-1]
+            if contig in self._by_contig:
+                spans = self._by_contig[contig][0]
+                is_match = self._spans.starts[spans] <= start
+                is_match &= start < self._spans.stops[spans]
+                found = spans[is_match].tolist() or found
+            rows += [row] * len(found)
+            matches += found
+        return np.array(rows, np.int64), np.array(matches, np.int64)
+
+    def overlap(
+        self, contigs: NDArray[np.int32], starts: Integers, stops: Integers
+    ) -> NDArray[np.bool_]:
+        """Return True for variants that overlap an interval."""
+        is_inside = np.zeros(len(starts), bool)
+        for contig in set(contigs.tolist()) & set(self._by_contig):
+            at = np.flatnonzero(contigs == contig)
+            # A variant overlaps an interval if more intervals start before its end than
+            # end before its start.
+            _, first, last = self._by_contig[contig]
+            started = np.searchsorted(first, stops[at])
+            ended = np.searchsorted(last, starts[at], "right")
+            is_inside[at] = started > ended
+        return is_inside
+
+    def names(self, rows: Integers) -> list[str]:
+        """Return the names of intervals; the name of row -1 is empty."""
+        columns = {name.lower(): texts for name, texts in self._spans.columns.items()}
+        names: list[Any] = columns.get("name", [""] * len(self._spans))
+        return [str(names[row]) if row >= 0 else "" for row in rows.tolist()]
+
+
+def _digest_network(network: Any) -> str:
+    """Return a hash of a network's parameters, encoder and task."""
+    if isinstance(network, ExportedNetwork):
+        return network.checksum
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(repr((network.encoder, network.names)).encode())
+    for name, array in network.model.to_record().items():
+        digest.update(name.encode() + np.asarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _digest_spans(spans: Intervals | None) -> str:
+    if spans is None:
+        return "none"
+    digest = hashlib.blake2b(repr(spans.chroms).encode(), digest_size=16)
+    for column in (spans.starts, spans.stops, spans.strands):
+        digest.update(column.tobytes())
+    return digest.hexdigest()
+
+
+def _spell_alleles(table: AlleleTable, genome: Genome) -> list[str]:
+    """Return the normal forms, such as ``chr1:5:A:G``."""
+    names = [*genome.names, "?"]
+    refs, alts = (_to_texts(it, None) for it in (table.refs, table.alts))
+    rows = zip(table.contigs.tolist(), table.starts.tolist(), refs, alts, strict=True)
+    return [f"{names[at]}:{start + 1}:{ref}:{alt}" for at, start, ref, alt in rows]
+
+
+def _to_texts(rows: Any, wanted: NDArray[np.int64] | None) -> list[str]:
+    rows = rows if wanted is None else rows.take(wanted)
+    return [row.decode("utf-8", "backslashreplace") for row in rows.to_list()]
+
+
+def _split_alternatives(alts: Any, table: AlleleTable) -> list[str]:
+    """Return the ALT allele of each row, as in the record."""
+    texts = _to_texts(alts, table.records)
+    numbers = table.alternatives.tolist()
+    return [text.split(",")[at - 1] for text, at in zip(texts, numbers, strict=True)]
