@@ -245,7 +245,7 @@ def test_genes_orient_and_mask_the_window(genome):
 def test_the_same_contig_with_and_without_chr_is_found(genome):
     effects = variant_effects(MODEL, records((20, "A", "C"), chrom="1"), genome, width=9)
     assert effects.status == ["ok"]
-    assert "chr was added" in effects.counts["contig_names"]
+    assert "chr was added" in effects.report["contig_names"]
 
 
 def test_a_score_does_not_depend_on_the_other_variants(genome):

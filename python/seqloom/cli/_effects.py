@@ -125,10 +125,10 @@ def effects(
             num_threads=machine.threads,
             progress=report,
         )
-    if names := found.counts["contig_names"]:
+    if names := found.report["contig_names"]:
         console.print(f"note: {names}")
     where = "standard output" if out == STDIN else out
-    console.print(f"{_describe_status(found.counts['status'])}: {where}")
+    console.print(f"{_describe_status(found.report['status'])}: {where}")
 
 
 def _describe_status(counts: Mapping[str, int]) -> str:

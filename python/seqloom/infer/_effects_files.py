@@ -155,7 +155,8 @@ def _open_vcf(path: Path, source: str) -> Generator[WriteEffects]:
 def _make_fields(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
     """Return a declaration for each column of numbers, and for the status."""
     names = _to_info_ids(list(effects.columns))
-    fields = [("seqloom_status", ".", "String", "Status of each ALT allele")]
+    text = f"Status of each ALT allele. {_describe_settings(effects)}"
+    fields = [("seqloom_status", ".", "String", text)]
     for column, name in zip(effects.columns, names, strict=True):
         start = next((it for it in _DESCRIPTIONS if column.startswith(f"{it}_")), "")
         output = column.removeprefix(f"{start}_")
@@ -164,10 +165,19 @@ def _make_fields(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
     return fields
 
 
+def _describe_settings(effects: VariantEffects) -> str:
+    """Return the settings of the scores as one sentence."""
+    settings = effects.report.get("settings", {})
+    texts = (f"{name} {json.dumps(value)}" for name, value in settings.items())
+    return f"Settings: {', '.join(texts)}.".replace('"', "")
+
+
 def _make_gene_field(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
     """Return one declaration, because an allele has a row for each gene."""
     names = "|".join(["ALT", "status", "gene", *effects.columns]).replace('"', "'")
-    text = f"Effects of variants on the scores of a model. Format: {names}"
+    text = (
+        f"Effects on the scores of a model. {_describe_settings(effects)} Format: {names}"
+    )
     return [("seqloom", ".", "String", text)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -102,14 +102,18 @@ class EffectsJob:
             if store is not None and known is None:
                 store.add(number, columns)
             self.status.update(effects.status)
-            yield replace(effects, columns=columns, counts=self.counts())
+            yield replace(effects, columns=columns, report=self.facts())
             first += len(batch.starts)
         if not first:
             raise FormatError(f"{self.variants.what}: expected variants, found none")
 
-    def counts(self) -> dict[str, Any]:
-        """Return the counts of differences from the genome, and of each status."""
-        return self.report.to_dict() | {"status": dict(self.status)}
+    def facts(self) -> dict[str, Any]:
+        """Return counts and settings, for a report."""
+        rules = {"on_mismatch": self.rules.on_mismatch, "edge": self.rules.edge}
+        return self.report.to_dict() | {
+            "status": dict(self.status),
+            "settings": asdict(self.scorer.settings) | rules,
+        }
 
     def plan(self) -> dict[str, str]:
         """Return facts that must be equal when a stopped job continues."""

@@ -36,7 +36,8 @@ class VariantEffects:
         genes: The name of the gene; None if no genes were passed.
         columns: The scores and effects by name, such as ``difference_yes``. NaN in rows
             that were not scored.
-        counts: Counts of the comparison of the records with the genome, and of each status.
+        report: Counts of each status and of differences from the genome, and ``settings``:
+            the settings of the call.
         source: The path of the VCF file with the records; None for records in memory.
 
     Examples:
@@ -67,7 +68,7 @@ class VariantEffects:
     alleles: list[str]
     genes: list[str] | None
     columns: dict[str, NDArray[np.float64]]
-    counts: dict[str, Any]
+    report: dict[str, Any]
     source: str | None = None
 
     def __len__(self) -> int:

@@ -265,6 +265,6 @@ def _join(parts: list[VariantEffects], job: EffectsJob) -> VariantEffects:
             name: np.concatenate([part.columns[name] for part in parts])
             for name in (parts[0].columns if parts else ())
         },
-        job.counts(),
+        job.facts(),
         job.variants.path,
     )
