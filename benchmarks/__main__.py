@@ -29,6 +29,7 @@ MODULE_OF_SUITE = {
     "gpu": "benchmarks.gpu",
     "run": "benchmarks.run",
     "ribodetector": "benchmarks.ribodetector",
+    "variants": "benchmarks.variants",
     "compile": "benchmarks.first_call",
     "train_cnn": "benchmarks.train_cnn",
     "scale": "benchmarks.scale",

@@ -42,15 +42,21 @@ def read_weights() -> dict[str, np.ndarray]:
     return {name: np.asarray(values) for name, values in sl.record.load(path).items()}
 
 
-def load_in_seqloom(count: int, threads: int, *, compiled: bool) -> Work:
-    """Load the network of the example on the NumPy backend."""
-    import seqloom as sl
-
+def load_example() -> Any:
+    """Load the module of the example by its path."""
     spec = spec_from_file_location(EXAMPLE_FILE.stem, EXAMPLE_FILE)
     assert spec is not None
     assert spec.loader is not None
     example = module_from_spec(spec)
     spec.loader.exec_module(example)
+    return example
+
+
+def load_in_seqloom(count: int, threads: int, *, compiled: bool) -> Work:
+    """Load the network of the example on the NumPy backend."""
+    import seqloom as sl
+
+    example = load_example()
     model = example.SpliceAIConfig().init(sl.tensor.backend("numpy", num_threads=threads))
     keys = example.keras_keys(model)
     model.load_record(read_weights(), keys=keys).eval()
