@@ -263,3 +263,31 @@ def test_the_table_has_positions_from_1(genome, tmp_path):
     assert header.startswith("chrom\tpos\tid\tref\talt\tstatus\tallele\treference_no")
     assert first.startswith("chr1\t21\t.\tA\tC\tok\tchr1:21:A:C\t")
     assert second.split("\t")[5:8] == ["symbolic", ".", "."]
+
+
+def test_a_torch_module_and_its_onnx_file_have_the_effects_of_torch(genome, tmp_path):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    exports = pytest.importorskip("torch_exports", reason="onnx is not installed")
+    network, path, _ = exports.export("convolutions", tmp_path)
+    imported = sl.models.from_onnx(path, encoder=sl.encode.OneHot("dna"))
+    pair = GENOME[14:26], GENOME[14:20] + "C" + GENOME[21:26]
+    x = [[[base == it for base in text] for it in "ACGT"] for text in pair]
+    with torch.no_grad():
+        before, after = network(torch.tensor(x).float()).numpy().astype(float)
+    for model in (network, imported):
+        effects = variant_effects(model, records((20, "A", "C")), genome, width=12)
+        found = [effects[name][0] for name in effects.columns if "difference" in name]
+        assert found == pytest.approx((after - before).tolist(), abs=1e-6)
+
+
+def test_an_exported_model_has_the_effects_of_its_run(genome, tmp_path):
+    table = {"sequence": [GENOME[at : at + 9] for at in range(40)], "label": [0, 1] * 20}
+    data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("dna"))
+    config = sl.models.SequenceCNNConfig.for_data(data)
+    run = sl.train.fit(config, data, epochs=1, out=tmp_path / "run")
+    sl.export.save(run, tmp_path / "m.seqloom")
+    batch = records((20, "A", "C"), (13, "CTT", "C"))
+    expected = variant_effects(run, batch, genome)
+    found = variant_effects(tmp_path / "m.seqloom", batch, genome)
+    for name in expected.columns:
+        assert found[name].tolist() == pytest.approx(expected[name].tolist(), abs=1e-6)

@@ -23,7 +23,8 @@ from seqloom.cli._options import (
 from seqloom.cli._predict import check_output_path
 from seqloom.cli._read import STDIN
 from seqloom.infer import variant_effects
-from seqloom.infer._effects_files import UNFINISHED_ENDING, is_vcf
+from seqloom.infer._effects_store import UNFINISHED_ENDING
+from seqloom.infer._effects_table import is_vcf
 from seqloom.infer._exported import find_exported
 from seqloom.infer._score_bar import score_bar
 from seqloom.infer._scores import find_table_format
@@ -73,22 +74,22 @@ def effects(
             wrote.
         variants: A VCF or BCF file, or - for standard input.
         genome: The genome of the variants in FASTA: plain, bgzip or gzip.
-        out: The file to write: NAME.vcf.gz with the effects in INFO, or a table
-            (NAME.tsv, NAME.csv, NAME.parquet); or - for a table on standard output.
+        out: The file to write: NAME.vcf.gz with the effects in INFO, or a table in
+            NAME.tsv, NAME.csv or NAME.parquet. With -, a table on standard output.
         overwrite: Replace the file if it exists, and do not continue a stopped job.
         quiet: Print only warnings and errors.
         compare: difference is the alternative minus the reference score. log_ratio is the
             binary logarithm of their ratio. logit is the difference of the log-odds.
         on_mismatch: Records whose REF differs from the genome: stop with an error after all
-            records were read, skip such records, or use ALT as the reference where the
-            genome has ALT (swap).
+            records were read, or skip these records. With swap, use ALT as the reference
+            where the genome has ALT.
         width: The number of bases of a window. By default, the length of the training
             sequences.
         edge: Windows that extend beyond a contig: stop with an error, put N there (pad), or
             do not score the variant (drop).
         reverse_complement: Average the scores of both strands.
-        indels: The common end of the two windows of an insertion or deletion: the left end,
-            or the average of both. spliceai uses the rules of SpliceAI.
+        indels: The common end of the windows of an insertion or deletion: left, or the
+            average of both ends. With spliceai, the rules of SpliceAI.
         shifts: Average windows that are moved by these numbers of bases.
         genes: A table of genes with the columns name, chrom, start, stop and strand. Bases
             outside of the gene become N, and the window is read in the gene's direction.

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from seqloom.data.interval._intervals import Intervals
     from seqloom.data.interval._spans import Genome
     from seqloom.data.variant._variant_input import VariantInput
-    from seqloom.infer._effects_files import ScoreStore
+    from seqloom.infer._effects_store import ScoreStore
     from seqloom.infer._variant_scores import AlleleScorer, Columns
 
     Integers = NDArray[np.int64]
 
 # The number of records of a batch, which is scored and stored as a whole.
-_BATCH_RECORDS = 256
+_JOB_BATCH_RECORDS = 256
 # The maximum number of bases in the windows of one call of the networks.
 _MAX_CHUNK_BASES = 1 << 22
 
@@ -74,7 +74,7 @@ class EffectsJob:
         if "error" not in {rules.on_mismatch, rules.edge}:
             return
         mismatch = "skip" if rules.on_mismatch == "error" else rules.on_mismatch
-        first: tuple[AlleleTable, Integers, int] | None = None
+        first: tuple[int, int, int] | None = None
         variants = outside = 0
         for batch in self.variants.batches():
             table = resolve_alleles(
@@ -83,19 +83,21 @@ class EffectsJob:
             variants += int(table.usable.sum())
             rows = np.flatnonzero(table.usable & ~self._find_within(table))
             if rows.size and first is None:
-                first = table, np.asarray(batch.lines)[table.records], int(rows[0])
+                row = int(rows[0])
+                line = int(np.asarray(batch.lines)[table.records[row]])
+                first = int(table.contigs[row]), int(table.starts[row]), line
             outside += rows.size
         if rules.on_mismatch == "error":
             report.raise_for_mismatch()
         if rules.edge == "error" and first is not None:
             width, counts = self.scorer.settings.width, (outside, variants)
-            report.raise_for_edge(*first, counts=counts, width=width)
+            report.raise_for_edge(first, counts=counts, width=width)
 
     def run(self, store: ScoreStore | None = None) -> Iterator[VariantEffects]:
         """Yield the effects of each batch; `store` has the scores of a stopped job."""
         self.report, first = self.variants.report(self.scorer.genome), 0
         names = self._find_columns()
-        for number, batch in enumerate(self.variants.batches(_BATCH_RECORDS)):
+        for number, batch in enumerate(self.variants.batches(_JOB_BATCH_RECORDS)):
             effects, rows = self._describe_batch(batch, first)
             known = None if store is None else store.read(number, names)
             columns = self._score_rows(rows, names) if known is None else known
@@ -163,7 +165,7 @@ class EffectsJob:
     def _describe_batch(
         self, batch: Any, first: int
     ) -> tuple[VariantEffects, tuple[AlleleTable, Integers, Integers]]:
-        """Return the rows of a batch without scores, and what is to be scored."""
+        """Return rows without scores, and their alleles, genes and scored rows."""
         table = resolve_alleles(
             batch,
             self.scorer.genome,
@@ -186,9 +188,7 @@ class EffectsJob:
             status.tolist(),
             alleles.tolist(),
             None if self._genes is None else self._genes.names(genes),
-            {},
-            {},
-            self.variants.path,
+            source=self.variants.path,
         )
         scored = np.flatnonzero((status == "ok") | (status == "swapped"))
         return effects, (table, genes, scored)

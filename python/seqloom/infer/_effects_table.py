@@ -1,19 +1,47 @@
-"""The effects of variants as columns, and as a table in a file."""
+"""The effects of variants as columns, as a table in a file, and in INFO of a VCF file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import csv
+import json
+import re
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from io import TextIOBase
+from itertools import pairwise
 from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import quote as percent_encode
+
+import numpy as np
 
 from seqloom._arguments import as_path
+from seqloom._files import atomic_path
 from seqloom.errors import ArgumentError
-from seqloom.infer._effects_files import as_target, open_effects
+from seqloom.infer._scores import find_table_format, import_parquet
+from seqloom.io import VariantWriter
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Callable, Generator, Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
+
+    WriteEffects = Callable[["VariantEffects"], None]
+
+VCF_ENDINGS = (".vcf", ".vcf.gz", ".vcf.bgz")
+_DESCRIPTIONS = {
+    "reference": "Score of the reference allele",
+    "alternative": "Score of the alternative allele",
+    "difference": "Alternative minus reference score",
+    "log_ratio": "Binary logarithm of alternative / reference score",
+    "logit": "Difference of the log-odds, alternative minus reference",
+    "gain_position": "Position of the largest gain, relative to POS of the normal form",
+    "loss_position": "Position of the largest loss, relative to POS of the normal form",
+    "gain": "Largest gain of the score at a position",
+    "loss": "Largest loss of the score at a position",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -50,9 +78,7 @@ class VariantEffects:
         ...     ["G"],
         ...     ["ok"],
         ...     ["chr1:10:A:G"],
-        ...     None,
-        ...     {"difference_yes": np.array([0.25])},
-        ...     {},
+        ...     columns={"difference_yes": np.array([0.25])},
         ... )
         >>> effects, effects["difference_yes"].tolist()
         (VariantEffects of 1 row: difference_yes, [0.25])
@@ -66,9 +92,11 @@ class VariantEffects:
     alts: list[str]
     status: list[str]
     alleles: list[str]
-    genes: list[str] | None
-    columns: dict[str, NDArray[np.float64]]
-    report: dict[str, Any]
+    genes: list[str] | None = None
+    columns: dict[str, NDArray[np.float64]] = field(
+        default_factory=dict[str, "NDArray[np.float64]"]
+    )
+    report: dict[str, Any] = field(default_factory=dict[str, Any])
     source: str | None = None
 
     def __len__(self) -> int:
@@ -103,9 +131,6 @@ class VariantEffects:
             ...     ["G"],
             ...     ["ok"],
             ...     ["chr1:10:A:G"],
-            ...     None,
-            ...     {},
-            ...     {},
             ... )
             >>> effects.to_dict()["pos"].tolist()
             [10]
@@ -145,13 +170,11 @@ class VariantEffects:
             ...     ["<DEL>"],
             ...     ["symbolic"],
             ...     [""],
-            ...     None,
-            ...     {"difference_yes": np.array([np.nan])},
-            ...     {},
+            ...     columns={"difference_yes": np.array([np.nan])},
             ... )
             >>> effects.to_tsv("effects.tsv")
-            >>> print(Path("effects.tsv").read_text().splitlines()[1])
-            chr1	10	.	A	<DEL>	symbolic	.	.
+            >>> Path("effects.tsv").read_text().splitlines()[1].split("\\t")[3:]
+            ['A', '<DEL>', 'symbolic', '.', '.']
         """
         with open_effects(as_target("path", path)) as write:
             write(self)
@@ -168,7 +191,7 @@ class VariantEffects:
 
         Raises:
             ArgumentError: The extension of the file belongs to an unsupported format, such
-                as ``.xlsx``, or the variants of a VCF file were not read from a file.
+                as ``.xlsx``. For VCF, the variants were not read from a file.
             FileError: The file cannot be written.
             MissingExtraError: The file is Parquet, and the package pyarrow is not
                 installed.
@@ -184,9 +207,6 @@ class VariantEffects:
             ...     ["G"],
             ...     ["ok"],
             ...     ["chr1:10:A:G"],
-            ...     None,
-            ...     {},
-            ...     {},
             ... )
             >>> effects.save("effects.csv")
             >>> Path("effects.csv").read_text().splitlines()[1]
@@ -194,3 +214,180 @@ class VariantEffects:
         """
         with open_effects(as_path("path", path), self.source) as write:
             write(self)
+
+
+def is_vcf(path: str | Path) -> bool:
+    """Return whether the extension of a file selects VCF."""
+    return str(path).lower().endswith(VCF_ENDINGS)
+
+
+def as_target(name: str, value: Any) -> Path | TextIOBase:
+    """Return the path or the open text file to write."""
+    return value if isinstance(value, TextIOBase) else as_path(name, value)
+
+
+def open_effects(
+    target: Path | TextIOBase, source: str | None = None
+) -> AbstractContextManager[WriteEffects]:
+    """Return the context of a function that writes the next rows.
+
+    A path gets its file if the block succeeds. A VCF file has the records of `source`.
+
+    Returns:
+        The context.
+
+    Raises:
+        ArgumentError: The file's format is not supported, or a VCF file has no source.
+    """
+    if isinstance(target, TextIOBase):
+        return nullcontext(_text_writer(target, is_csv=False))
+    if not is_vcf(target):
+        kind = find_table_format(target)
+        return _open_parquet(target) if kind == "parquet" else _open_text(target, kind)
+    if source is None:
+        raise ArgumentError(
+            f"{target}: only variants of a VCF file can be written as VCF; use a name that "
+            "ends in .tsv, .csv or .parquet"
+        )
+    return _open_vcf(target, source)
+
+
+@contextmanager
+def _open_text(path: Path, kind: str) -> Generator[WriteEffects]:
+    with atomic_path(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        yield _text_writer(file, is_csv=kind == "csv")
+
+
+def _text_writer(file: Any, *, is_csv: bool) -> WriteEffects:
+    """Return a function that writes rows of text, and the header before the first."""
+    writer, has_header = csv.writer(file, lineterminator="\n"), False
+
+    def write(effects: VariantEffects) -> None:
+        nonlocal has_header
+        table = effects.to_dict()
+        rows: list[list[str]] = [] if has_header else [list(table)]
+        has_header = True
+        cells = [
+            format_scores(column)
+            if name in effects.columns
+            else [str(cell) or "." for cell in column]
+            for name, column in table.items()
+        ]
+        rows += map(list, zip(*cells, strict=True))
+        if is_csv:
+            writer.writerows(rows)
+        else:
+            file.writelines("\t".join(row) + "\n" for row in rows)
+
+    return write
+
+
+@contextmanager
+def _open_parquet(path: Path) -> Generator[WriteEffects]:
+    """Yield a function that writes rows as groups of a Parquet file."""
+    library, parquet = import_parquet(path)
+    with ExitStack() as stack:
+        part = stack.enter_context(atomic_path(path))
+        writer: Any = None
+
+        def write(effects: VariantEffects) -> None:
+            nonlocal writer
+            table = library.table(effects.to_dict())
+            if writer is None:
+                opened = parquet.ParquetWriter(part, table.schema)
+                writer = stack.enter_context(opened)
+            writer.write_table(table)
+
+        yield write
+
+
+@contextmanager
+def _open_vcf(path: Path, source: str) -> Generator[WriteEffects]:
+    """Yield a function that writes records with the effects in INFO."""
+    with ExitStack() as stack:
+        writer: VariantWriter | None = None
+
+        def write(effects: VariantEffects) -> None:
+            nonlocal writer
+            if writer is None:
+                has_genes = effects.genes is not None
+                fields = (_make_gene_field if has_genes else _make_fields)(effects)
+                opened = VariantWriter(path, source, info=fields)
+                writer = stack.enter_context(opened)
+            writer.write(list(_make_info(effects)))
+
+        yield write
+
+
+def _make_fields(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
+    """Return a declaration for each column of numbers, and for the status."""
+    names = _to_info_ids(list(effects.columns))
+    text = f"Status of each ALT allele. {_describe_settings(effects)}"
+    fields = [("seqloom_status", ".", "String", text)]
+    for column, name in zip(effects.columns, names, strict=True):
+        start = next((it for it in _DESCRIPTIONS if column.startswith(f"{it}_")), "")
+        output = column.removeprefix(f"{start}_")
+        text = f"{_DESCRIPTIONS.get(start, column)}; output {output}"
+        fields.append((name, "A", "Float", text.replace('"', "'")))
+    return fields
+
+
+def _describe_settings(effects: VariantEffects) -> str:
+    """Return the settings of the scores as one sentence."""
+    settings = effects.report.get("settings", {})
+    texts = (f"{name} {json.dumps(value)}" for name, value in settings.items())
+    return f"Settings: {', '.join(texts)}.".replace('"', "")
+
+
+def _make_gene_field(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
+    """Return one declaration, because an allele has a row for each gene."""
+    names = "|".join(["ALT", "status", "gene", *effects.columns]).replace('"', "'")
+    text = (
+        f"Effects on the scores of a model. {_describe_settings(effects)} Format: {names}"
+    )
+    return [("seqloom", ".", "String", text)]
+
+
+def _to_info_ids(columns: Sequence[str]) -> list[str]:
+    """Return ids that VCF allows; raise if two columns have the same id."""
+    names = [re.sub(r"[^0-9A-Za-z_.]", "_", f"seqloom_{column}") for column in columns]
+    for name, column in zip(names, columns, strict=True):
+        if names.count(name) > 1:
+            raise ArgumentError(
+                f"the outputs of two columns are both {name} in VCF, one of them "
+                f"{column!r}: write a .tsv, .csv or .parquet table"
+            )
+    return names
+
+
+def _make_info(effects: VariantEffects) -> Iterator[str]:
+    """Yield the text of each record: ``name=value`` of each field."""
+    names = _to_info_ids(list(effects.columns))
+    cells = [format_scores(column) for column in effects.columns.values()]
+    bounds = np.flatnonzero(np.diff(effects.records, prepend=-1, append=-1)).tolist()
+    for start, stop in pairwise(bounds):
+        rows = range(start, stop)
+        if effects.genes is not None:
+            texts = [
+                "|".join(
+                    [
+                        effects.alts[row],
+                        effects.status[row],
+                        percent_encode(effects.genes[row], safe=" ").replace(" ", "_"),
+                        *(column[row] for column in cells),
+                    ]
+                )
+                for row in rows
+            ]
+            yield f"seqloom={','.join(texts)}"
+            continue
+        fields = [f"seqloom_status={','.join(effects.status[start:stop])}"]
+        for name, column in zip(names, cells, strict=True):
+            if any(column[row] != "." for row in rows):
+                fields.append(f"{name}={','.join(column[start:stop])}")
+        yield ";".join(fields)
+
+
+def format_scores(column: Any) -> list[str]:
+    """Return numbers as text; NaN is a missing value."""
+    return ["." if np.isnan(it) else str(it) for it in np.asarray(column, np.float32)]

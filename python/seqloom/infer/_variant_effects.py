@@ -16,14 +16,9 @@ from seqloom.data.interval._spans import EDGE_CHOICES, Genome
 from seqloom.data.variant._alleles import MISMATCH_CHOICES
 from seqloom.data.variant._variant_input import VariantInput
 from seqloom.errors import ArgumentError
-from seqloom.infer._effects_files import (
-    UNFINISHED_ENDING,
-    ScoreStore,
-    as_target,
-    open_effects,
-)
 from seqloom.infer._effects_job import EffectsJob, EffectsRules
-from seqloom.infer._effects_table import VariantEffects
+from seqloom.infer._effects_store import UNFINISHED_ENDING, ScoreStore
+from seqloom.infer._effects_table import VariantEffects, as_target, open_effects
 from seqloom.infer._loop import (
     OnBatch,
     ProgressOption,
@@ -65,8 +60,8 @@ def variant_effects(
     """Compute how variants change the scores of a model.
 
     Each ALT allele is compared with the genome, and converted to the normal form of
-    ``bcftools norm``, because the score must not depend on the spelling of a variant. The
-    model scores two sequences: the window of the genome whose middle is the variant, and
+    ``bcftools norm``: every spelling of a variant has one score. The model scores two
+    sequences: the window of the genome whose middle is the variant, and
     the same window with the alternative allele. A deletion is filled from the genome.
 
     A score is the mean over the models of a list (folds), both strands, and shifts. Both
@@ -76,7 +71,7 @@ def variant_effects(
         model: A trained model, its run, its run folder, or an exported model. A `Module` or
             a ``torch.nn.Module`` is also accepted, and so is a list of models.
         variants: A VCF or BCF file, ``"-"`` for standard input, a batch of
-            ``sl.io.open_variants``, or a dict or data frame with the columns ``chrom``,
+            ``sl.io.open_variants``, or a dict or data frame. Its columns are ``chrom``,
             ``pos`` (from 1) or ``start`` (from 0), ``ref`` and ``alt``.
         genome: A FASTA file: plain, bgzip or gzip.
         width: The number of bases of a window; by default, the length of the training
@@ -110,8 +105,8 @@ def variant_effects(
         out: The path of a file that is written batch by batch, in a format of
             `VariantEffects.save`, or an open text file for tab-separated text. Memory does
             not depend on the number of variants, and the returned table has no rows. If
-            the call is stopped, the scores stay in the folder ``NAME.unfinished`` beside
-            the file, and the same call continues.
+            the call is stopped, the scores stay in the folder ``NAME.unfinished`` next
+            to the file, and the same call continues.
         num_threads: The number of threads; by default the number of available CPU cores.
         progress: A function that is called with the numbers of finished records and of all
             records. True shows a progress bar on a terminal.

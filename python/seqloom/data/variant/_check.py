@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from seqloom._ragged import Ragged
     from seqloom.data.interval._spans import Genome
-    from seqloom.data.variant._alleles import AlleleTable
 
 # The flags of `seqloom-variants::check`, from the lowest bit.
 FLAGS = (
@@ -192,27 +191,22 @@ class CheckReport:
             raise FormatError(self.describe_differences())
 
     def raise_for_edge(
-        self,
-        table: AlleleTable,
-        lines: NDArray[np.int64],
-        row: int,
-        *,
-        counts: tuple[int, int],
-        width: int,
+        self, variant: tuple[int, int, int], *, counts: tuple[int, int], width: int
     ) -> NoReturn:
-        """Raise an error about the first row of a table whose window leaves its contig.
+        """Raise an error about the first variant whose window leaves its contig.
 
-        The counts are those of such variants, and of all variants.
+        The variant is its contig, start and line. The counts are those of such variants,
+        and of all variants.
 
         Raises:
             FormatError: Always.
         """
-        contig = int(table.contigs[row])
+        contig, start, line = variant
         name, length = self.genome.names[contig], self.genome.lengths[contig]
         raise FormatError(
-            f"{self.what}, {self.noun} {lines[row]}, {name}:{table.starts[row] + 1}: the "
-            f"window of {width:,} bases is not within the {length:,} bases of {name}, in "
-            f"{counts[0]:,} of {counts[1]:,} variants; {EDGE_REMEDIES}"
+            f"{self.what}, {self.noun} {line}, {name}:{start + 1}: the window of {width:,} "
+            f"bases is not within the {length:,} bases of {name}, in {counts[0]:,} of "
+            f"{counts[1]:,} variants; {EDGE_REMEDIES}"
         )
 
     def describe_differences(self) -> str:

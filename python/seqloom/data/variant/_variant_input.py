@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class VariantInput:
     """Variants that can be read several times, in batches of columns.
 
-    Standard input and file objects are copied to a temporary file, because records are read
-    once for the comparison with the genome, and again for each later use.
+    Standard input and file objects are copied to a temporary file, because all records are
+    compared with the genome before the first is used.
 
     Args:
         variants: The path of a VCF or BCF file, ``"-"`` for standard input, a binary file

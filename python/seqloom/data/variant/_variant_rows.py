@@ -98,10 +98,10 @@ class VariantRows:
         if not outside.size:
             return self
         if edge == "error":
-            counts = outside.size, len(self.table)
-            self.report.raise_for_edge(
-                self.table, self.lines, int(outside[0]), counts=counts, width=width
-            )
+            row, table = int(outside[0]), self.table
+            variant = int(table.contigs[row]), int(table.starts[row]), int(self.lines[row])
+            counts = outside.size, len(table)
+            self.report.raise_for_edge(variant, counts=counts, width=width)
         table, row = mark_edges(self.table, is_within), int(outside[0])
         name = genome.names[int(table.contigs[row])]
         where = f"{self.report.noun} {self.lines[row]}, {name}"
