@@ -15,6 +15,8 @@
 
 #[deny(clippy::indexing_slicing)] // numbers from a file are not trusted
 mod bgzip;
+#[deny(clippy::indexing_slicing)] // numbers from an index are not trusted
+pub mod bgzip_ranges;
 mod bgzip_text;
 #[cfg(feature = "containers")]
 mod bzip2;

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use seqloom_core::number::as_u64;
 
+pub(crate) use self::block::block_size_at;
 pub use self::block::{BgzipBlock, find_blocks};
 use self::compressed::shortened_file;
 pub use self::compressed::{MAX_TEXT_BYTES, changed_file, check_start_positions};

@@ -1,4 +1,5 @@
 mod bgzip_blocks;
+mod bgzip_ranges;
 mod containers;
 mod headers;
 mod read_ahead;

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use memchr::{memchr, memchr_iter};
+use seqloom_compression::ReadError;
 use seqloom_core::error::{Fault, FaultKind};
 
+use crate::lines::Lines;
 use crate::report::{VariantReport, shorten};
 
 /// The type of the values of a field.
@@ -185,6 +187,39 @@ impl Header {
         }
         Ok(())
     }
+}
+
+/// Returns an error if the text does not begin like a VCF file.
+pub(crate) fn check_start(text: &[u8]) -> Result<(), Fault> {
+    match text {
+        [] => Err(Fault::of_file("the file is empty; expected a VCF header")),
+        [b'#', ..] => Ok(()),
+        _ => {
+            let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let message = format!(
+                "expected a VCF file, which begins with ##fileformat=VCFv4, found {:?}",
+                shorten(line)
+            );
+            Err(header_fault(1, message))
+        }
+    }
+}
+
+pub(crate) fn read_header(
+    lines: &mut Lines,
+    report: &mut VariantReport,
+) -> Result<Header, ReadError> {
+    let mut header = Header::default();
+    let mut number = 0;
+    while let Some(line) = lines.next_line()? {
+        number = line.number;
+        let added = header.add_line(line.text, number, report);
+        if added.map_err(ReadError::Damage)? {
+            return Ok(header);
+        }
+    }
+    let message = "the file ends before the line of column names (#CHROM...); it is truncated";
+    Err(ReadError::Damage(header_fault(number, message.to_owned())))
 }
 
 /// Returns a key for a sequence that no name of a field can equal.

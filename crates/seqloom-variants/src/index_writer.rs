@@ -5,12 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use seqloom_core::number::as_u64;
-
 /// The binary logarithm of the number of bases of the smallest bins.
-const MIN_SHIFT: u32 = 14;
+pub(crate) const MIN_SHIFT: u32 = 14;
 /// The number of levels of bins of a `.tbi` index.
-const TBI_DEPTH: u32 = 5;
+pub(crate) const TBI_DEPTH: u32 = 5;
 /// The largest number of levels; then a contig has at most 2^44 bases.
 const MAX_DEPTH: u32 = 10;
 
@@ -198,8 +196,8 @@ impl IndexBuilder {
 }
 
 /// Returns the number of the first bin of a level.
-fn first_bin(level: u32) -> u32 {
-    ((1_u32 << (3 * level)) - 1) / 7
+pub(crate) fn first_bin(level: u32) -> u32 {
+    u32::try_from(((1_u64 << (3 * level)) - 1) / 7).unwrap_or(u32::MAX)
 }
 
 fn push_count(out: &mut Vec<u8>, count: usize) {
@@ -284,16 +282,6 @@ fn virtual_offset(offset: u64, blocks: &[Chunk]) -> u64 {
     let block = number.checked_sub(1).and_then(|number| blocks.get(number));
     let (packed, text) = block.copied().unwrap_or_default();
     (packed << 16) | (offset - text)
-}
-
-/// Returns the end of the reference range of a record: that of REF, or of INFO/END.
-pub(crate) fn reference_end(start: i64, reference: &[u8], info: &[u8]) -> i64 {
-    let size = i64::try_from(as_u64(reference.len())).unwrap_or(i64::MAX);
-    let end = start.saturating_add(size.max(1));
-    let mut entries = info.split(|byte| *byte == b';');
-    let stated = entries.find_map(|entry| entry.strip_prefix(b"END="));
-    let stated = stated.and_then(crate::numbers::parse_position);
-    stated.map_or(end, |stated| stated.max(end))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! reader         reads the records of a file in batches: lines ── vcf ──> columns
+//! index          finds the records of regions with a .tbi or .csi index
 //! write          writes the records of a file with further INFO fields, and an index
 //! genome         reads ranges of contigs in blocks
 //! check          compares REF with the genome, and names the kinds of ALT
@@ -17,12 +18,15 @@ mod fields;
 pub mod genome;
 mod genotypes;
 mod header;
+mod index;
 mod index_writer;
 mod lines;
 pub mod normalise;
 mod numbers;
 mod reader;
+mod region;
 mod report;
+mod samples;
 mod vcf;
 pub mod window;
 mod write;
@@ -32,6 +36,7 @@ pub use fields::{Field, FieldColumn, FieldNumber, NumberColumn};
 pub use genotypes::Genotypes;
 pub use header::{Contig, Declaration, Header, Kind};
 pub use index_writer::IndexKind;
-pub use reader::{SampleChoice, VariantReader, VariantReaderOptions};
+pub use reader::{VariantReader, VariantReaderOptions};
 pub use report::{Oddity, VariantReport};
+pub use samples::SampleChoice;
 pub use write::{InfoLine, VariantSummary, VariantWriter};

@@ -7,10 +7,12 @@ use seqloom_core::error::{Error, Fault, Result};
 
 use crate::columns::VariantColumns;
 use crate::fields::{Field, push_info};
-use crate::genotypes::SampleReader;
-use crate::header::{Header, header_fault};
+use crate::header::{Header, check_start, read_header};
+use crate::index::open_regions;
 use crate::lines::{Lines, append};
-use crate::report::{VariantReport, shorten};
+use crate::region::{Regions, is_in_region};
+use crate::report::VariantReport;
+use crate::samples::{SampleChoice, SampleReader, choose_samples};
 use crate::vcf::{FixedColumns, RecordContext, push_fixed, strip_return};
 
 /// Options of a reader.
@@ -22,18 +24,8 @@ pub struct VariantReaderOptions {
     pub samples: SampleChoice,
     /// The names of INFO and FORMAT fields, such as `INFO/AF`.
     pub fields: Vec<String>,
-}
-
-/// The samples whose genotypes are read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum SampleChoice {
-    /// No samples; genotypes are not parsed.
-    #[default]
-    None,
-    /// All samples of the file.
-    All,
-    /// The samples with these names, in this order.
-    Names(Vec<String>),
+    /// The regions to read, such as `chr1:1-2000`; if empty, the whole file is read.
+    pub regions: Vec<String>,
 }
 
 /// A reader that returns the records of a VCF or BCF file in order.
@@ -48,6 +40,8 @@ pub struct VariantReader {
     /// `None` if no samples are read.
     samples: Option<SampleReader>,
     is_read: Vec<bool>,
+    /// `None` if the whole file is read.
+    regions: Option<Regions>,
     records: u64,
     /// The line and the byte of the last record that was read as text.
     last: (u64, u64),
@@ -64,12 +58,34 @@ enum ReaderState {
 impl VariantReader {
     /// Opens a file or the standard input (`-`), and reads the header.
     pub fn open(path: &Path, options: &VariantReaderOptions) -> Result<Self> {
+        if !options.regions.is_empty() && path == Path::new("-") {
+            return Err(needs_path(path));
+        }
         let input = BufferedInput::open(path).map_err(|error| Error::io(path, &error))?;
-        Self::new(path, input, options)
+        let mut reader = Self::read_start(path, input, options)?;
+        if !options.regions.is_empty() {
+            let file = (path, reader.compression, &reader.header);
+            let report = &mut reader.context.report;
+            let (regions, text) = open_regions(file, &options.regions, report)?;
+            reader.regions = Some(regions);
+            reader.lines = Lines::new(Box::new(text));
+        }
+        Ok(reader)
     }
 
     /// Creates a reader of `input`. Error messages contain `path` as the name of the file.
     pub fn new(path: &Path, input: BufferedInput, options: &VariantReaderOptions) -> Result<Self> {
+        if options.regions.is_empty() {
+            return Self::read_start(path, input, options);
+        }
+        Err(needs_path(path))
+    }
+
+    fn read_start(
+        path: &Path,
+        input: BufferedInput,
+        options: &VariantReaderOptions,
+    ) -> Result<Self> {
         let unpack = UnpackOptions {
             threads: options.threads.max(1),
             ..UnpackOptions::default()
@@ -99,6 +115,7 @@ impl VariantReader {
             fields,
             samples,
             is_read: Vec::new(),
+            regions: None,
             records: 0,
             last: (0, 0),
             state: ReaderState::Reading,
@@ -220,35 +237,49 @@ impl VariantReader {
         let Some(line) = next else {
             return Ok(false);
         };
-        let text = strip_return(line.text, line.number, &mut self.context.report);
+        // The lines before a region are not counted.
+        let number = match self.regions {
+            None => line.number,
+            Some(_) => self.records + 1,
+        };
+        let text = strip_return(line.text, number, &mut self.context.report);
         if text.is_empty() {
-            self.context.report.count("empty_line", line.number, b"");
+            self.context.report.count("empty_line", number, b"");
             return Ok(true);
         }
-        let record = (text, line.number);
         let pushed = push_record(
-            record,
+            (text, number),
             (&self.header, &self.fields, self.has_info),
             (&mut self.samples, &mut self.is_read, &mut self.context),
-            columns,
+            (self.regions.as_ref(), columns),
         );
-        if let Err(fault) = pushed {
-            let samples = self.samples.as_ref().map_or(0, |it| it.selected.len());
-            columns.cancel_record(&self.fields, samples);
-            let fault = Fault {
-                record: Some(self.records),
-                line: Some(line.number),
-                byte: Some(line.byte),
-                ..fault
-            };
-            return Err(Error::format(&self.path, fault));
+        match pushed {
+            Ok(is_new) => {
+                self.records += u64::from(is_new);
+                Ok(true)
+            }
+            Err(fault) => {
+                let samples = self.samples.as_ref().map_or(0, |it| it.selected.len());
+                columns.cancel_record(&self.fields, samples);
+                let is_whole = self.regions.is_none();
+                let fault = Fault {
+                    record: Some(self.records),
+                    line: is_whole.then_some(line.number),
+                    byte: is_whole.then_some(line.byte),
+                    ..fault
+                };
+                Err(Error::format(&self.path, fault))
+            }
         }
-        self.records += 1;
-        Ok(true)
     }
 }
 
-/// Appends a record to the columns.
+fn needs_path(path: &Path) -> Error {
+    let message = "region= needs the path of a file with an index";
+    Error::argument(format!("{}: {message}", path.display()))
+}
+
+/// Appends a record to the columns. Returns false if no region contains the record.
 #[inline]
 fn push_record(
     (text, line): (&[u8], u64),
@@ -258,9 +289,14 @@ fn push_record(
         &mut Vec<bool>,
         &mut RecordContext,
     ),
-    columns: &mut VariantColumns,
-) -> std::result::Result<(), Fault> {
+    (regions, columns): (Option<&Regions>, &mut VariantColumns),
+) -> std::result::Result<bool, Fault> {
     let fixed = FixedColumns::split(text)?;
+    if let Some(regions) = regions
+        && !is_in_region(&fixed, regions)?
+    {
+        return Ok(false);
+    }
     let alternatives = fixed.count_alternatives();
     if has_info {
         push_info(
@@ -277,71 +313,7 @@ fn push_record(
             (columns, &mut context.report),
         )?;
     }
-    push_fixed(&fixed, line, (header, context, columns))
-}
-
-/// Finds the indices of the chosen samples.
-fn choose_samples(choice: &SampleChoice, header: &Header) -> Result<Option<SampleReader>> {
-    let count = header.samples.len();
-    let selected = match choice {
-        SampleChoice::None => return Ok(None),
-        SampleChoice::All => (0..count).collect(),
-        SampleChoice::Names(names) => names
-            .iter()
-            .map(|name| find_sample(name, header))
-            .collect::<Result<_>>()?,
-    };
-    Ok(Some(SampleReader::new(count, selected)))
-}
-
-fn find_sample(name: &str, header: &Header) -> Result<usize> {
-    let mut matches = header.samples.iter().enumerate();
-    let mut matches = matches
-        .by_ref()
-        .filter(|(_, sample)| *sample == name.as_bytes());
-    match (matches.next(), matches.next()) {
-        (Some((number, _)), None) => Ok(number),
-        (None, _) => Err(Error::argument(format!(
-            "samples: the file has no sample {name:?}; it has {} samples",
-            header.samples.len()
-        ))),
-        (Some(_), Some(_)) => Err(Error::argument(format!(
-            "samples: the header has {name:?} more than once; pass samples=True"
-        ))),
-    }
-}
-
-/// Returns an error if the text does not begin like a VCF file.
-fn check_start(text: &[u8]) -> std::result::Result<(), Fault> {
-    match text {
-        [] => Err(Fault::of_file("the file is empty; expected a VCF header")),
-        [b'#', ..] => Ok(()),
-        _ => {
-            let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            let message = format!(
-                "expected a VCF file, which begins with ##fileformat=VCFv4, found {:?}",
-                shorten(line)
-            );
-            Err(header_fault(1, message))
-        }
-    }
-}
-
-fn read_header(
-    lines: &mut Lines,
-    report: &mut VariantReport,
-) -> std::result::Result<Header, ReadError> {
-    let mut header = Header::default();
-    let mut number = 0;
-    while let Some(line) = lines.next_line()? {
-        number = line.number;
-        let added = header.add_line(line.text, number, report);
-        if added.map_err(ReadError::Damage)? {
-            return Ok(header);
-        }
-    }
-    let message = "the file ends before the line of column names (#CHROM...); it is truncated";
-    Err(ReadError::Damage(header_fault(number, message.to_owned())))
+    push_fixed(&fixed, line, (header, context, columns)).map(|()| true)
 }
 
 fn to_path_error(path: &Path, error: ReadError) -> Error {
@@ -367,6 +339,7 @@ mod tests {
             threads: 1,
             samples: SampleChoice::All,
             fields: vec!["INFO/A".to_owned(), "FORMAT/D".to_owned()],
+            regions: Vec::new(),
         };
         let input = BufferedInput::new(Box::new(std::io::Cursor::new(text)));
         let mut reader = VariantReader::new(Path::new("a.vcf"), input, &options)?;

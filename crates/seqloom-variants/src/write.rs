@@ -10,9 +10,10 @@ use seqloom_sequences::options::Format;
 use seqloom_sequences::write::{RecordWriter, WriterOptions};
 
 use crate::header::attribute_id;
-use crate::index_writer::{IndexBuilder, IndexedRecord, reference_end};
+use crate::index_writer::{IndexBuilder, IndexedRecord};
 use crate::numbers::parse_position;
 use crate::reader::VariantReader;
+use crate::region::reference_end;
 use crate::vcf::FixedColumns;
 
 /// A declaration of an INFO field that the writer adds to the header.

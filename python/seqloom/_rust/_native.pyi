@@ -822,11 +822,11 @@ class VariantFile:
         r"""
         The compression of the file: "none", "gzip", "bgzip", "bzip2", "zstd" or "xz".
         """
-    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, file: typing.Optional[typing.Any] = None, *, samples: typing.Optional[typing.Sequence[builtins.str]], all_samples: builtins.bool, fields: typing.Sequence[builtins.str], threads: builtins.int) -> VariantFile:
+    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, file: typing.Optional[typing.Any] = None, *, regions: typing.Sequence[builtins.str], samples: typing.Optional[typing.Sequence[builtins.str]], all_samples: builtins.bool, fields: typing.Sequence[builtins.str], threads: builtins.int) -> VariantFile:
         r"""
         Opens `path`, or reads the binary file object `file`; error messages name `path`
         in both cases. `samples` are names; None reads no samples unless `all_samples` is
-        true.
+        true. If `regions` is empty, the whole file is read.
         """
     def chrom_names(self, start: builtins.int) -> builtins.list[builtins.str]:
         r"""

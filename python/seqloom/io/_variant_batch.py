@@ -44,7 +44,8 @@ class VariantBatch:
         alts: Alternative alleles as in the file, separated by commas; ``.`` if missing.
         qualities: Qualities (float32); NaN if missing.
         filters: Filters as in the file, separated by semicolons; ``.`` if missing.
-        lines: 1-based line of the record; in BCF, the 1-based number of the record.
+        lines: 1-based line of the record; in BCF or a region, the 1-based number of the
+            record among those that are read.
         info: Columns of the requested INFO fields, by name.
         format: Columns of the requested FORMAT fields, by name.
         genotypes: Allele numbers, of shape (records, samples, ploidy); None unless

@@ -36,7 +36,7 @@ class Oddity:
     Args:
         kind: Name of the rule, such as ``"undeclared_contig"``.
         count: Number of occurrences.
-        line: Line of the first occurrence; in BCF, the number of the record.
+        line: Line of the first occurrence; in BCF or a region, the number of the record.
         example: Text of the first occurrence.
 
     Examples:
@@ -61,7 +61,8 @@ class VariantReport:
     Args:
         records: Number of records read.
         oddities: Broken rules, by kind. Kinds of the header are ``missing_fileformat``,
-            ``unknown_version``, ``duplicate_declaration`` and ``duplicate_sample``. Kinds
+            ``unknown_version``, ``duplicate_declaration`` and ``duplicate_sample``. The
+            kind ``index_older_than_file`` counts an index that may be outdated. Kinds
             of all records are ``empty_line``, ``windows_line_end``, ``position_zero``,
             ``infinite_quality``, ``lower_case_reference``, ``undeclared_contig``,
             ``undeclared_filter`` and ``empty_info``. Kinds of the requested fields are
@@ -93,6 +94,7 @@ class VariantReader:
 
     Args:
         path: The path, ``"-"`` for standard input, or a binary file object.
+        region: Regions to read, as in `open_variants`.
         samples: Samples to read, as in `open_variants`.
         fields: Fields to read, as in `open_variants`.
         threads: Number of threads; None for all cores.
@@ -124,6 +126,7 @@ class VariantReader:
         self,
         path: PathOrFile,
         *,
+        region: str | Sequence[str] | None = None,
         samples: Sequence[str] | bool | None = None,
         fields: Sequence[str] = (),
         threads: int | None = None,
@@ -134,6 +137,7 @@ class VariantReader:
         self._native = _native.VariantFile(
             self.path,
             source,
+            regions=_check_regions(region),
             samples=None if isinstance(samples, bool) else _check_names(samples),
             all_samples=samples is True,
             fields=self._fields,
@@ -278,6 +282,15 @@ class VariantReader:
         self.close()
 
 
+def _check_regions(region: str | Sequence[str] | None) -> list[str]:
+    """Return the regions; raise if a list has none."""
+    if region is None or isinstance(region, str):
+        return [] if region is None else [region]
+    if not (regions := list(region)):
+        raise ArgumentError("region is an empty list; None reads the whole file")
+    return regions
+
+
 def _check_fields(fields: Sequence[str]) -> list[str]:
     """Return the names of fields; raise unless they are strings that differ."""
     if isinstance(fields, str):
@@ -301,6 +314,7 @@ def _check_names(samples: Sequence[str] | None) -> list[str] | None:
 def open_variants(
     path: PathOrFile,
     *,
+    region: str | Sequence[str] | None = None,
     samples: Sequence[str] | bool | None = None,
     fields: Sequence[str] = (),
     threads: int | None = None,
@@ -313,6 +327,11 @@ def open_variants(
 
     Args:
         path: The path, ``"-"`` for standard input, or a binary file object.
+        region: Region to read, or a list of regions: ``"chr1"``, ``"chr1:1,000-2,000"`` or
+            ``"chr1:1000"``. Positions are 1-based and inclusive. A record is read if its
+            reference range (REF, or POS to INFO/END) overlaps a region, as in bcftools.
+            Each record is read once, in file order. The file must be compressed with
+            bgzip and have a ``.tbi`` or ``.csi`` index.
         samples: Samples whose genotypes are read: None for no samples, True for all
             samples, or a list of names.
         fields: Names of fields to read, such as ``"INFO/AF"`` or ``"FORMAT/DS"``. See
@@ -325,8 +344,9 @@ def open_variants(
     Raises:
         MissingFileError: The file does not exist.
         FormatError: The file is not a VCF file, or its header is invalid.
-        ArgumentError: The header has no sample of a name, or a name of a field is
-            invalid.
+        ArgumentError: The header has no sample of a name, a name of a field or a region
+            is invalid, or the file cannot have an index.
+        FileError: A region is requested, and the file has no index.
 
     Examples:
         >>> from pathlib import Path
@@ -338,4 +358,6 @@ def open_variants(
         ...     [batch.ids.to_list() for batch in reader.batches()]
         [[b'rs1']]
     """
-    return VariantReader(path, samples=samples, fields=fields, threads=threads)
+    return VariantReader(
+        path, region=region, samples=samples, fields=fields, threads=threads
+    )

@@ -58,7 +58,7 @@ pub fn find_blocks(disk: &DiskFile) -> Result<(Vec<BgzipBlock>, u64), ReadError>
 }
 
 /// Returns the size of the compressed block that begins at `at`.
-fn block_size_at(disk: &DiskFile, at: u64) -> Result<u64, ReadError> {
+pub(crate) fn block_size_at(disk: &DiskFile, at: u64) -> Result<u64, ReadError> {
     let rest = disk.size() - at;
     let truncated = || ReadError::Damage(bgzip::truncated_block(disk.size()));
     let mut head = vec![0; MIN_HEADER_BYTES.min(usize::try_from(rest).unwrap_or(MIN_HEADER_BYTES))];

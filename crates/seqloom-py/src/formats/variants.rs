@@ -55,13 +55,15 @@ pub(crate) struct VariantFile {
 impl VariantFile {
     /// Opens `path`, or reads the binary file object `file`; error messages name `path`
     /// in both cases. `samples` are names; None reads no samples unless `all_samples` is
-    /// true.
+    /// true. If `regions` is empty, the whole file is read.
     #[new]
-    #[pyo3(signature = (path, file=None, *, samples, all_samples, fields, threads))]
+    #[pyo3(signature = (path, file=None, *, regions, samples, all_samples, fields, threads))]
+    #[expect(clippy::too_many_arguments, reason = "Python passes them by name")]
     fn new(
         py: Python<'_>,
         path: PathBuf,
         file: Option<Bound<'_, PyAny>>,
+        regions: Vec<String>,
         samples: Option<Vec<String>>,
         all_samples: bool,
         fields: Vec<String>,
@@ -76,6 +78,7 @@ impl VariantFile {
             threads,
             samples: samples.map_or(none, SampleChoice::Names),
             fields,
+            regions,
         };
         let failure = PythonFailure::default();
         let source = match file {
