@@ -3,6 +3,7 @@
 import io
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -234,3 +235,22 @@ def test_regions_of_another_genome_are_an_error(model, inputs, tmp_path):
     (tmp_path / "r.bed").write_text("chr7\t0\t21\n")
     with pytest.raises(FormatError, match=r"r\.bed: .* none of the contigs chr7"):
         effects_of(model, inputs, regions=tmp_path / "r.bed")
+
+
+def test_messages_about_standard_input_name_it(model, inputs):
+    """Reads standard input in another process (1 s)."""
+    code = "import seqloom as sl; sl.data.VariantDataset('-', 'g.fa', width=9)"
+    text = HEADER + COLUMNS + "chr1\tx\t.\tA\tC\t.\t.\t.\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=text.encode(),
+        capture_output=True,
+        cwd=inputs[1].parent,
+        check=False,
+    )
+    assert b"standard input: record 0, line 5" in done.stderr
+
+
+def test_the_rules_of_spliceai_need_a_number_of_positions(model, inputs):
+    with pytest.raises(ArgumentError, match=r"needs within \(--within\)"):
+        effects_of(model, inputs, indels="spliceai")

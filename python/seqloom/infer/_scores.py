@@ -27,6 +27,7 @@ _NAME_COLUMN = "interval_name"
 _UNSUPPORTED_ENDINGS = {
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "; a spreadsheet program opens .csv"),
     **dict.fromkeys((".gz", ".bz2", ".xz", ".zst", ".zip"), "; compress it afterwards"),
+    ".bcf": "; effects of variants can also be written as .vcf.gz",
     **dict.fromkeys((".json", ".jsonl", ".npz", ".npy", ".feather", ".arrow"), ""),
 }
 

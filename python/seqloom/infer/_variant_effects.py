@@ -139,6 +139,11 @@ def variant_effects(
     as_choice("on_mismatch", on_mismatch, MISMATCH_CHOICES)
     as_choice("edge", edge, EDGE_CHOICES)
     as_choice("indels", indels, _INDELS)
+    if indels == "spliceai" and within is None:
+        raise ArgumentError(
+            'indels="spliceai" (--indels spliceai) needs within (--within), because its '
+            "scores are changes within a number of positions, such as 50"
+        )
     threads = count_threads(num_threads)
     networks = open_networks(model, encoder, threads=threads)
     both = as_bool("reverse_complement", reverse_complement)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
@@ -21,12 +23,13 @@ from seqloom.data.variant._check import CheckReport
 from seqloom.errors import ArgumentError, FormatError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from seqloom.data.interval._spans import Genome
     from seqloom.data.variant._check import VariantColumns
+    from seqloom.io import VariantReader
 
 
 class VariantInput:
@@ -51,18 +54,20 @@ class VariantInput:
         self.path: str | None = None
         self.what, self.noun = "the variants", "line"
         if isinstance(variants, (str, os.PathLike)) or hasattr(variants, "read"):
-            self._open(variants)
+            self._find_file(variants)
+            with self._open() as reader:
+                self._lengths = reader.contigs
         elif hasattr(variants, "chrom_codes"):
             self._batch = variants
         else:
             self.what, self.noun = "the table of variants", "row"
             self._batch = _read_table(variants)
 
-    def _open(self, source: Any) -> None:
-        """Find the name and the contigs of a file."""
-        from seqloom.io import open_variants
-
-        if hasattr(source, "read") or os.fspath(source) == "-":
+    def _find_file(self, source: Any) -> None:
+        """Set the path and the name of a file."""
+        if not hasattr(source, "read") and os.fspath(source) != "-":
+            self.what = self.path = str(Path(str(source)).expanduser())
+        else:
             is_stdin = not hasattr(source, "read")
             self.what = "standard input" if is_stdin else getattr(source, "name", self.what)
             # The file exists as long as this object.
@@ -70,20 +75,25 @@ class VariantInput:
             shutil.copyfileobj(sys.stdin.buffer if is_stdin else source, self._copy)
             self._copy.flush()
             self.path = self._copy.name
-        else:
-            self.what = self.path = str(Path(str(source)).expanduser())
-        with open_variants(self.path) as reader:
-            self._lengths = reader.contigs
         self.noun = "record" if self.what.endswith(".bcf") else "line"
+
+    @contextmanager
+    def _open(self) -> Generator[VariantReader]:
+        from seqloom.io import open_variants
+
+        path = self.path or ""
+        with nullcontext(path) if path == self.what else FileIO(path) as source:
+            if isinstance(source, FileIO):
+                vars(source)["name"] = self.what  # messages name the source of the copy
+            with open_variants(source) as reader:
+                yield reader
 
     def batches(self, size: int = 4096) -> Iterator[Any]:
         """Yield the records from the first; records in memory are one batch."""
         if self._batch is not None:
             yield self._batch
             return
-        from seqloom.io import open_variants
-
-        with open_variants(self.path or "") as reader:
+        with self._open() as reader:
             yield from reader.batches(size)
 
     def report(self, genome: Genome) -> CheckReport:
