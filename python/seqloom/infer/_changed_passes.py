@@ -12,7 +12,8 @@ import numpy as np
 
 from seqloom.data._encoder import position_axis
 from seqloom.errors import CaptureError, SeqloomError
-from seqloom.infer._changed_slices import LocalGraph, Slices
+from seqloom.infer._changed_graph import LocalGraph, Origin
+from seqloom.infer._changed_rows import Moves, find_changes
 from seqloom.infer._forward import Forward
 from seqloom.models import TorchModule
 from seqloom.models._examples import counts_kmers
@@ -25,10 +26,9 @@ from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._compile._trace import reject_outside_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
+    from seqloom.infer._changed_slices import Reference
     from seqloom.nn import Module
     from seqloom.tensor._graph import Value
 
@@ -38,11 +38,14 @@ if TYPE_CHECKING:
 _OTHER_ARRAYS = frozenset({"lengths", "covariates"})
 # The maximum number of alternatives, and of their positions, that are computed together.
 _MAX_BATCH = 64
-_MAX_GROUP_POSITIONS = 1 << 16
+_MAX_GROUP_POSITIONS = 1 << 14
 # The maximum number of lengths for which a network stays captured.
 _MAX_NETWORKS = 16
+# The number of bytes of one value of the references that are computed together, so that
+# the values remain in the cache of the processor.
+_BLOCK_BYTES = 1 << 20
 # The maximum number of bytes of the stored values of references.
-_MAX_REFERENCE_BYTES = 1 << 28
+_MAX_REFERENCE_BYTES = 1 << 27
 
 
 def find_changed_passes(model: Module, encoder: Any) -> ChangedPasses | None:
@@ -72,16 +75,21 @@ class ChangedPasses:
         self._networks: dict[tuple[int, ...], LocalNetwork | None] = {}
 
     def run(
-        self, reference: NDArray[Any], alternative: NDArray[Any], rows: Integers
+        self,
+        reference: NDArray[Any],
+        alternative: NDArray[Any],
+        rows: Integers,
+        moves: Moves | None = None,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the outputs of the references and of the alternatives.
 
         Row ``rows[i]`` of `reference` is the original of row ``i`` of `alternative`.
         """
         network = self.find_network(reference)
-        if network is None:
+        if network is None or reference.shape[1:] != alternative.shape[1:]:
             return self._run_whole(reference), self._run_whole(alternative)
-        return network.run(self._to_array(reference), self._to_array(alternative), rows)
+        arrays = self._to_array(reference), self._to_array(alternative)
+        return network.run(*arrays, rows, moves)
 
     def find_network(self, reference: NDArray[Any]) -> LocalNetwork | None:
         """Return the captured network; None if each sequence must be computed whole."""
@@ -95,8 +103,6 @@ class ChangedPasses:
     def _capture(self, reference: NDArray[Any]) -> LocalNetwork | None:
         """Capture the network for sequences of one length."""
         model = self._model
-        if isinstance(model, TorchModule) or model.backend.name != "numpy":
-            return None
         model.eval()
         axis = position_axis(self._encoder)
         array = self._to_array(reference[:1])
@@ -159,6 +165,7 @@ class LocalNetwork:
         self._graph = LocalGraph(graph, {inputs.number: axis}, capture.target)
         self._backend, self._axis = capture.target, axis
         self._leaves = [(value, leaf) for leaf, value in capture.admitted.values()]
+        self._number = inputs.number
 
     @property
     def saves_work(self) -> bool:
@@ -166,7 +173,11 @@ class LocalNetwork:
         return self._graph.has_windows
 
     def run(
-        self, reference: NDArray[Any], alternative: NDArray[Any], rows: Integers
+        self,
+        reference: NDArray[Any],
+        alternative: NDArray[Any],
+        rows: Integers,
+        moves: Moves | None = None,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the outputs of the references and of the alternatives."""
         graph = self._graph
@@ -178,81 +189,37 @@ class LocalNetwork:
         found: list[tuple[Integers, NDArray[np.float32]]] = []
         for start in range(0, len(reference), size):
             chunk = reference[start : start + size]
-            values = graph.run_whole(chunk, known)
-            originals.append(graph.finish(values, known))
+            origin, outputs = self._run_references(chunk, known)
+            originals.append(outputs)
             own = np.flatnonzero((rows >= start) & (rows < start + size))
-            for group, inputs in self._group(chunk, alternative, own, rows=rows - start):
-                changed = graph.run_changed(inputs, known, values)
-                found.append((group, graph.finish(changed, known)))
+            changes = find_changes(
+                chunk, alternative, rows - start, own, axis=self._axis, moves=moves
+            )
+            for group in changes.split(graph.batch_size):
+                old = origin.references[self._number]
+                inputs = group.slice(alternative, self._axis, old)
+                ends = graph.run_changed(inputs, known, origin)
+                found.append((group.members, graph.finish(ends, known)))
         outputs = np.empty((len(alternative), *originals[0].shape[1:]), np.float32)
-        for group, output in found:
-            outputs[group] = output
+        for members, output in found:
+            outputs[members] = output
         return np.concatenate(originals).astype(np.float32, copy=False), outputs
 
-    def _group(
-        self,
-        reference: NDArray[Any],
-        alternative: NDArray[Any],
-        own: Integers,
-        *,
-        rows: Integers,
-    ) -> Iterator[tuple[Integers, Slices]]:
-        """Yield groups of alternatives, with slices that contain the changes."""
-        size = self._graph.batch_size
-        changes = [
-            _find_changes(reference[rows[it]], alternative[it], self._axis)
-            for it in np.array_split(own, range(size, len(own), size))
+    def _run_references(
+        self, inputs: NDArray[Any], known: dict[int, Any]
+    ) -> tuple[Origin, NDArray[np.float32]]:
+        """Compute the outputs of references, and the values that alternatives need."""
+        graph = self._graph
+        references: dict[int, Reference] = {}
+        size = max(1, _BLOCK_BYTES // graph.row_bytes)
+        parts = [
+            graph.run_whole(inputs[start : start + size], known, references)
+            for start in range(0, len(inputs), size)
         ]
-        starts, widths = map(np.concatenate, zip(*changes, strict=True))
-        for width in np.unique(widths).tolist():
-            members = np.flatnonzero(widths == width)
-            for group in np.array_split(members, range(size, len(members), size)):
-                yield (
-                    own[group],
-                    self._slice(
-                        reference,
-                        alternative[own[group]],
-                        starts[group],
-                        width=width,
-                        rows=rows[own[group]],
-                    ),
-                )
-
-    def _slice(
-        self,
-        reference: NDArray[Any],
-        alternative: NDArray[Any],
-        starts: Integers,
-        *,
-        width: int,
-        rows: Integers,
-    ) -> Slices:
-        """Return slices of the inputs."""
-        axis = self._axis
-        positions = np.arange(width, dtype=np.int64) + starts[:, None]
-        other_axes = [it for it in range(1, alternative.ndim) if it != axis]
-        at = np.expand_dims(positions, tuple(other_axes))
-        array = np.take_along_axis(alternative, at, axis)
-        return Slices(array, axis, alternative.shape[axis], starts, rows, reference)
+        ends = [np.concatenate(it) for it in zip(*parts, strict=True)]
+        return Origin(graph, references), graph.finish(ends, known)
 
 
 def _count_rows(length: int) -> int:
     """Return the number of sequences that are computed together."""
     return max(2, min(_MAX_BATCH, _MAX_GROUP_POSITIONS // length))
-
-
-def _find_changes(
-    reference: NDArray[Any], alternative: NDArray[Any], axis: int
-) -> tuple[Integers, Integers]:
-    """Return the first changed position of each row, and a width that depends on it alone.
-
-    Widths are powers of two, so that many rows have the same width.
-    """
-    differs = np.moveaxis(reference != alternative, axis, 1)
-    differs = differs.reshape(*differs.shape[:2], -1).any(axis=2)
-    length = differs.shape[1]
-    first = differs.argmax(axis=1)
-    widths = length - differs[:, ::-1].argmax(axis=1) - first
-    widths = np.where(differs.any(axis=1), widths, 1)
-    widths = np.minimum(1 << np.ceil(np.log2(widths)).astype(np.int64), length)
-    return np.minimum(first, length - widths), widths

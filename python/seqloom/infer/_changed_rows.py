@@ -1,0 +1,169 @@
+"""Find where sequences differ from their references, and group similar differences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from seqloom.infer._changed_slices import Piece, Reference, Run, Slices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+
+
+class Moves(NamedTuple):
+    """Insertions and deletions of alternatives.
+
+    The bases after an insertion move to the right by `counts`, or the bases before it move
+    to the left by this number (`is_left`). A deletion has a negative number.
+    """
+
+    counts: Integers
+    is_left: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The positions of each alternative that may differ from its reference."""
+
+    members: Integers  # rows of the alternatives
+    sources: Integers  # rows of the references
+    starts: Integers
+    widths: Integers
+    before: Integers  # see `Slices`
+    after: Integers
+
+    def split(self, size: int) -> Iterator[Changes]:
+        """Yield groups of at most `size` alternatives with one width."""
+        kinds = np.where(self.before != 0, 1, np.where(self.after != 0, 2, 0))
+        keys = self.widths * 3 + kinds
+        moved = self.before + self.after
+        order = np.lexsort((self.starts, self.sources, moved, keys))
+        edges = np.flatnonzero(np.diff(keys[order])) + 1
+        for part in np.split(order, edges):
+            for first in range(0, len(part), size):
+                yield self._take(part[first : first + size])
+
+    def slice(self, alternative: NDArray[Any], axis: int, reference: Reference) -> Slices:
+        """Return slices of the inputs of a group."""
+        inputs = alternative[self.members]
+        length, width = inputs.shape[axis], int(self.widths[0])
+        places = self.starts[:, None] + np.arange(width)
+        others = tuple(it for it in range(1, inputs.ndim) if it != axis)
+        array = np.take_along_axis(inputs, np.expand_dims(places, others), axis)
+        left_stop = max(int(self.before.max()), 0)
+        right_start = min(reference.length + int(self.after.min()), length)
+        at = (slice(None),) * axis
+        left = inputs[(*at, slice(0, left_stop))]
+        right = inputs[(*at, slice(right_start, length))]
+        return Slices(
+            axis,
+            length,
+            self._find_runs(),
+            Piece(array, self.starts),
+            reference,
+            Piece(left, np.zeros_like(self.starts)) if left_stop else None,
+            Piece(right, np.full_like(self.starts, right_start)),
+            self.before if self.before.any() else None,
+            self.after if self.after.any() else None,
+            left_stop,
+            right_start,
+        )
+
+    def _take(self, rows: Integers) -> Changes:
+        return Changes(
+            self.members[rows],
+            self.sources[rows],
+            self.starts[rows],
+            self.widths[rows],
+            self.before[rows],
+            self.after[rows],
+        )
+
+    def _find_runs(self) -> list[Run]:
+        """Return the runs of rows with the same reference and positions."""
+        columns = np.stack([self.sources, self.starts, self.before, self.after])
+        edges = np.flatnonzero((np.diff(columns) != 0).any(axis=0)) + 1
+        firsts = [0, *edges.tolist()]
+        stops = [*firsts[1:], len(self.members)]
+        sources = self.sources[firsts].tolist()
+        return [Run(*it) for it in zip(firsts, stops, sources, strict=True)]
+
+
+def find_changes(
+    reference: NDArray[Any],
+    alternative: NDArray[Any],
+    rows: Integers,
+    own: Integers,
+    *,
+    axis: int,
+    moves: Moves | None,
+) -> Changes:
+    """Find the changes of the alternatives `own`, whose references are ``rows[own]``."""
+    places = [
+        _find_change(reference[row], alternative[it], axis - 1)
+        if moves is None or not moves.counts[it]
+        else _find_move(
+            reference[row],
+            alternative[it],
+            axis - 1,
+            count=int(moves.counts[it]),
+            is_left=bool(moves.is_left[it]),
+        )
+        for it, row in zip(own.tolist(), rows[own].tolist(), strict=True)
+    ]
+    starts, widths, before, after = np.array(places, np.int64).reshape(-1, 4).T
+    # Widths are powers of two, so that many rows have the same width.
+    length = alternative.shape[axis]
+    widths = np.minimum(1 << np.ceil(np.log2(widths)).astype(np.int64), length)
+    starts = np.minimum(starts, length - widths)
+    return Changes(own, rows[own], starts, widths, before, after)
+
+
+def _find_change(
+    reference: NDArray[Any], alternative: NDArray[Any], axis: int
+) -> tuple[int, ...]:
+    """Return the first changed position, the number of changed positions, and no moves."""
+    differs = _differs(reference, alternative, axis)
+    if not differs.any():
+        return 0, 1, 0, 0
+    start = int(differs.argmax())
+    return start, len(differs) - int(differs[::-1].argmax()) - start, 0, 0
+
+
+def _find_move(
+    reference: NDArray[Any],
+    alternative: NDArray[Any],
+    axis: int,
+    *,
+    count: int,
+    is_left: bool,
+) -> tuple[int, ...]:
+    """Return the changed positions of an insertion or deletion, and the moves."""
+    old, new = np.moveaxis(reference, axis, 0), np.moveaxis(alternative, axis, 0)
+    if is_left:
+        old, new = old[::-1], new[::-1]
+    shared = min(len(old), len(new))
+    same = _differs(old[:shared], new[:shared], 0)
+    start = int(same.argmax()) if same.any() else shared - 1
+    first, last = max(count, 0), min(len(new), len(old) + count)
+    differs = _differs(old[first - count : last - count], new[first:last], 0)
+    stop = last - int(differs[::-1].argmax()) if differs.any() else first
+    stop = max(stop, start + 1)
+    if is_left:
+        return len(new) - stop, stop - start, -count, 0
+    return start, stop - start, 0, count
+
+
+def _differs(
+    reference: NDArray[Any], alternative: NDArray[Any], axis: int
+) -> NDArray[np.bool_]:
+    """Return for each position whether the arrays differ."""
+    others = tuple(it for it in range(reference.ndim) if it != axis)
+    return (reference != alternative).any(axis=others)
