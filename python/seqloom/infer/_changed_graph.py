@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -94,10 +94,7 @@ class LocalGraph:
     def run_whole(
         self, inputs: NDArray[Any], known: dict[int, Array], references: References
     ) -> list[NDArray[Any]]:
-        """Compute whole sequences, and add the values that slices need to `references`.
-
-        Return the values on which all other operations depend.
-        """
+        """Compute whole sequences, and add the values that slices need to `references`."""
         number = self._input.number
         values = {number: Slices.of_whole(inputs, self._axes[number])}
         self._keep(number, values[number], references)
@@ -112,7 +109,7 @@ class LocalGraph:
     def run_changed(
         self, inputs: Slices, known: dict[int, Array], origin: Origin
     ) -> list[NDArray[Any]]:
-        """Compute the changed positions of the local values; return as `run_whole`."""
+        """Compute the changed positions of the local values."""
         values = {self._input.number: inputs}
         for position, rule in enumerate(self.local):
             made = rule.operation.outputs[0].number
@@ -175,17 +172,16 @@ class LocalGraph:
             values.update(local)
         bounds = self._bounds[number]
         old = (bounds, rule.length) if origin is None else origin.graph.describe(number)
-        plan = _plan(rule, [*local.values()], bounds, old)
+        plan = _plan(rule, [*local.values()], _Extent.of(rule, bounds, old))
         middle, left, right = (
-            it and Piece(self._call_rule(rule, values, known, places=it), it.starts)
-            for it in (plan.middle, plan.left, plan.right)
+            Piece(self._call_rule(rule, values, known, places=it), it.starts) if it else it
+            for it in plan[:3]
         )
-        assert middle is not None
         return Slices(
             rule.axis,
             rule.length,
             next(iter(local.values())).runs,
-            middle,
+            cast("Piece", middle),
             None if origin is None else origin.references.get(number),
             left,
             right,
@@ -196,7 +192,9 @@ class LocalGraph:
         self, rule: LocalOperation, local: dict[int, Slices], known: dict[int, Array]
     ) -> bool:
         """Return whether moved positions of the arguments give moved positions."""
-        shifts = [x for it in local.values() for x in (it.before, it.after) if x is not None]
+        shifts = [
+            x for it in local.values() for x in (it.before, it.after) if x is not None
+        ]
         if not shifts:
             return True
         rank = len(rule.operation.outputs[0].shape)
@@ -277,49 +275,60 @@ def _by_row(operation: Operation) -> Operation:
 # Slices of a result ---------------------------------------------------------------------
 
 
-def _plan(
-    rule: LocalOperation,
-    local: Sequence[Slices],
-    bounds: Bounds,
-    reference: tuple[Bounds, int],
-) -> Plan:
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """The needed positions of a result, and the positions of the references."""
+
+    low: int
+    high: int
+    first: int
+    last: int
+    longer: int  # how many more positions alternatives have
+    least: int  # the minimum width of slices
+
+    @classmethod
+    def of(cls, rule: LocalOperation, bounds: Bounds, old: tuple[Bounds, int]) -> _Extent:
+        least = 1 if rule.is_aligned else _MIN_WINDOWS
+        return cls(*bounds, *old[0], longer=rule.length - old[1], least=least)
+
+    def fit(self, starts: Integers, stops: Integers) -> Range:
+        """Return slices of a common width within the needed positions."""
+        low, high = self.low, self.high
+        width = int((np.minimum(stops, high) - np.maximum(starts, low)).max())
+        width = min(max(width, self.least), high - low)
+        return Range(np.clip(starts, low, high - width), width)
+
+    def fit_end(self, start: int, stop: int, rows: int) -> Range | None:
+        """Return the same positions of each row; None if they are not needed."""
+        if max(start, self.low) >= min(stop, self.high):
+            return None
+        return self.fit(np.full(rows, start), np.full(rows, stop))
+
+
+def _plan(rule: LocalOperation, local: Sequence[Slices], extent: _Extent) -> Plan:
     """Return the slices of a result that differ from the reference."""
+    before = _scale([it.before for it in local], rule.stride)
+    after = _scale([it.after for it in local], rule.stride)
     starts = np.minimum.reduce([it.middle.starts for it in local])
     stops = np.maximum.reduce([it.middle.starts + it.width for it in local])
-    starts = -((rule.reach - rule.padding - starts) // rule.stride)
-    stops = (stops - 1 + rule.padding) // rule.stride + 1
-    before, after = (
-        None if any(it is None for it in moves) else moves[0] // rule.stride
-        for moves in ([it.before for it in local], [it.after for it in local])
-    )
-    low, high = bounds
+    starts, stops = rule.find_first(starts), rule.find_stop(stops)
     left_stop, right_start = 0, rule.length
-    (first, last), length = reference
     if before is not None:
-        stop = max(it.left_stop for it in local)
-        left_stop = -(-(stop + rule.padding) // rule.stride)
-        left_stop = max(left_stop, first + int(before.max()))
-        starts = np.minimum(starts, last + before)
+        left_stop = rule.find_stop(max(it.left_stop for it in local))
+        left_stop = max(left_stop, extent.first + int(before.max()))
+        starts = np.minimum(starts, extent.last + before)
     if after is not None:
-        stops = np.maximum(stops, first + after)
-    if after is not None and (after != rule.length - length).any():
-        start = min(it.right_start for it in local)
-        right_start = -((rule.reach - rule.padding - start) // rule.stride)
-        right_start = min(right_start, last + int(after.min()))
-    least = 1 if rule.is_aligned else _MIN_WINDOWS
-    right_start = min(right_start, rule.length)
+        stops = np.maximum(stops, extent.first + after)
+    if after is not None and (after != extent.longer).any():
+        right_start = rule.find_first(min(it.right_start for it in local))
+        right_start = min(right_start, extent.last + int(after.min()), rule.length)
+    middle = extent.fit(starts, stops)
     ends = [
-        None if width <= 0 else _fit(*place, bounds, least=least)
-        for width, place in (
-            (left_stop - low, (np.full_like(starts, low), np.full_like(starts, left_stop))),
-            (
-                high - right_start,
-                (np.full_like(starts, right_start), np.full_like(starts, high)),
-            ),
-        )
+        extent.fit_end(*it, len(starts))
+        for it in ((0, left_stop), (right_start, rule.length))
     ]
-    middle = _fit(starts, stops, bounds, least=least)
-    total = sum(it.width for it in (middle, *ends) if it is not None)
+    total = middle.width + sum(it.width for it in ends if it is not None)
+    low, high = extent.low, extent.high
     # Computing all positions costs little more than most positions.
     if 8 * total >= 7 * (high - low):
         middle = Range(np.full_like(starts, low), high - low)
@@ -327,12 +336,10 @@ def _plan(
     return Plan(middle, *ends, before, after, left_stop, right_start)
 
 
-def _fit(starts: Integers, stops: Integers, bounds: Bounds, *, least: int) -> Range:
-    """Return slices of a common width within the bounds."""
-    low, high = bounds
-    width = int((np.minimum(stops, high) - np.maximum(starts, low)).max())
-    width = min(max(width, least), high - low)
-    return Range(np.clip(starts, low, high - width), width)
+def _scale(moves: list[Integers | None], stride: int) -> Integers | None:
+    """Return the moves of a result; all its local arguments have the same moves."""
+    found = [it for it in moves if it is not None]
+    return found[0] // stride if len(found) == len(moves) else None
 
 
 def _resize(rule: LocalOperation, starts: Integers, width: int) -> Operation:

@@ -13,7 +13,7 @@ import numpy as np
 from seqloom.data._encoder import position_axis
 from seqloom.errors import CaptureError, SeqloomError
 from seqloom.infer._changed_graph import LocalGraph, Origin
-from seqloom.infer._changed_rows import Moves, find_changes
+from seqloom.infer._changed_rows import Pairs, find_changes
 from seqloom.infer._forward import Forward
 from seqloom.models import TorchModule
 from seqloom.models._examples import counts_kmers
@@ -26,8 +26,11 @@ from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._compile._trace import reject_outside_calls
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
+    from seqloom.infer._changed_rows import Moves
     from seqloom.infer._changed_slices import Reference
     from seqloom.nn import Module
     from seqloom.tensor._graph import Value
@@ -79,6 +82,7 @@ class ChangedPasses:
         reference: NDArray[Any],
         alternative: NDArray[Any],
         rows: Integers,
+        *,
         moves: Moves | None = None,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the outputs of the references and of the alternatives.
@@ -89,7 +93,7 @@ class ChangedPasses:
         if network is None or reference.shape[1:] != alternative.shape[1:]:
             return self._run_whole(reference), self._run_whole(alternative)
         arrays = self._to_array(reference), self._to_array(alternative)
-        return network.run(*arrays, rows, moves)
+        return network.run(Pairs(*arrays, rows, moves))
 
     def find_network(self, reference: NDArray[Any]) -> LocalNetwork | None:
         """Return the captured network; None if each sequence must be computed whole."""
@@ -172,13 +176,7 @@ class LocalNetwork:
         """True if the network has windows."""
         return self._graph.has_windows
 
-    def run(
-        self,
-        reference: NDArray[Any],
-        alternative: NDArray[Any],
-        rows: Integers,
-        moves: Moves | None = None,
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def run(self, pairs: Pairs) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the outputs of the references and of the alternatives."""
         graph = self._graph
         known = graph.read_leaves(
@@ -187,23 +185,28 @@ class LocalNetwork:
         size = max(1, _MAX_REFERENCE_BYTES // graph.reference_bytes)
         originals: list[NDArray[np.float32]] = []
         found: list[tuple[Integers, NDArray[np.float32]]] = []
-        for start in range(0, len(reference), size):
-            chunk = reference[start : start + size]
-            origin, outputs = self._run_references(chunk, known)
+        for start in range(0, len(pairs.reference), size):
+            chunk = pairs.select(start, start + size)
+            origin, outputs = self._run_references(chunk.reference, known)
             originals.append(outputs)
-            own = np.flatnonzero((rows >= start) & (rows < start + size))
-            changes = find_changes(
-                chunk, alternative, rows - start, own, axis=self._axis, moves=moves
-            )
-            for group in changes.split(graph.batch_size):
-                old = origin.references[self._number]
-                inputs = group.slice(alternative, self._axis, old)
-                ends = graph.run_changed(inputs, known, origin)
-                found.append((group.members, graph.finish(ends, known)))
-        outputs = np.empty((len(alternative), *originals[0].shape[1:]), np.float32)
+            found += self._run_alternatives(chunk, known, origin)
+        shape = originals[0].shape[1:]
+        outputs = np.empty((len(pairs.alternative), *shape), np.float32)
         for members, output in found:
             outputs[members] = output
         return np.concatenate(originals).astype(np.float32, copy=False), outputs
+
+    def _run_alternatives(
+        self, pairs: Pairs, known: dict[int, Any], origin: Origin
+    ) -> Iterator[tuple[Integers, NDArray[np.float32]]]:
+        """Yield groups of alternatives with their outputs."""
+        graph = self._graph
+        for group in find_changes(pairs, self._axis).split(graph.batch_size):
+            inputs = group.slice(
+                pairs.alternative, self._axis, origin.references[self._number]
+            )
+            ends = graph.run_changed(inputs, known, origin)
+            yield group.members, graph.finish(ends, known)
 
     def _run_references(
         self, inputs: NDArray[Any], known: dict[int, Any]

@@ -28,6 +28,23 @@ class Moves(NamedTuple):
     is_left: NDArray[np.bool_]
 
 
+class Pairs(NamedTuple):
+    """Alternatives with their references; row ``i`` has the reference ``rows[i]``.
+
+    Rows below 0 or beyond the references are left out.
+    """
+
+    reference: NDArray[Any]
+    alternative: NDArray[Any]
+    rows: Integers
+    moves: Moves | None = None
+
+    def select(self, start: int, stop: int) -> Pairs:
+        """Return some of the references, with all alternatives."""
+        part = self.reference[start:stop]
+        return self._replace(reference=part, rows=self.rows - start)
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """The positions of each alternative that may differ from its reference."""
@@ -96,16 +113,10 @@ class Changes:
         return [Run(*it) for it in zip(firsts, stops, sources, strict=True)]
 
 
-def find_changes(
-    reference: NDArray[Any],
-    alternative: NDArray[Any],
-    rows: Integers,
-    own: Integers,
-    *,
-    axis: int,
-    moves: Moves | None,
-) -> Changes:
-    """Find the changes of the alternatives `own`, whose references are ``rows[own]``."""
+def find_changes(pairs: Pairs, axis: int) -> Changes:
+    """Find the positions at which alternatives differ from their references."""
+    reference, alternative, rows, moves = pairs
+    own = np.flatnonzero((rows >= 0) & (rows < len(reference)))
     places = [
         _find_change(reference[row], alternative[it], axis - 1)
         if moves is None or not moves.counts[it]

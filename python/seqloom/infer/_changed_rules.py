@@ -50,6 +50,14 @@ class LocalOperation:
         """The number of positions of the result."""
         return self.operation.outputs[0].shape[self.axis]
 
+    def find_first(self, start: Any) -> Any:
+        """Return the first position that depends on the argument from `start`."""
+        return -((self.reach - self.padding - start) // self.stride)
+
+    def find_stop(self, stop: Any) -> Any:
+        """Return the position after the last that depends on the argument before `stop`."""
+        return (stop - 1 + self.padding) // self.stride + 1
+
     def count_read(self, width: int) -> int:
         """Return how many positions of the argument `width` positions depend on."""
         return (width - 1) * self.stride + 1 + self.reach

@@ -15,8 +15,9 @@ from seqloom._arguments import is_list
 from seqloom.data import SequenceDataset
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError
+from seqloom.infer._changed_passes import ChangedPasses, find_changed_passes
 from seqloom.infer._exported import MANIFEST, find_exported, predict_exported
-from seqloom.infer._loop import evaluation_batch_size, run_model
+from seqloom.infer._loop import check_lengths, evaluation_batch_size, run_model
 from seqloom.infer._predict import find_builtin_model
 from seqloom.models import Regress, TorchModule, Trained
 from seqloom.models._torch_module import is_torch
@@ -24,6 +25,8 @@ from seqloom.nn import Module
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from seqloom.infer._changed_rows import Moves
 
 
 class WindowScores(NamedTuple):
@@ -34,6 +37,20 @@ class WindowScores(NamedTuple):
     # probabilities, or the network is an exported model.
     log_odds: NDArray[np.float64] | None
 
+    def take(self, rows: NDArray[np.int64]) -> WindowScores:
+        """Return the scores of some windows."""
+        odds = None if self.log_odds is None else self.log_odds[rows]
+        return WindowScores(self.values[rows], odds)
+
+    def orient(self, is_reversed: NDArray[np.bool_]) -> WindowScores:
+        """Return the scores with the positions of reversed windows in genome order."""
+        if self.values.ndim < 3:  # noqa: PLR2004 - the third axis is the position
+            return self
+        values = self.values[..., ::-1]
+        return self._replace(
+            values=np.where(is_reversed[:, None, None], values, self.values)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class WindowNetwork:
@@ -42,6 +59,12 @@ class WindowNetwork:
     model: Module
     encoder: Any
     trained: Trained | None
+    passes: ChangedPasses | None
+
+    @classmethod
+    def of(cls, model: Module, encoder: Any, trained: Trained | None = None) -> Self:
+        """Return a network that computes only what a variant changes, where possible."""
+        return cls(model.eval(), encoder, trained, find_changed_passes(model, encoder))
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -56,16 +79,39 @@ class WindowNetwork:
         lengths = set((facts and facts.lengths) or ())
         return length or (lengths.pop() if len(lengths) == 1 else None)
 
-    def score(self, windows: NDArray[np.uint8]) -> WindowScores:
-        """Score windows of one width."""
+    def score(
+        self,
+        references: NDArray[np.uint8],
+        alternatives: NDArray[np.uint8],
+        rows: NDArray[np.int64],
+        *,
+        moves: Moves,
+    ) -> tuple[WindowScores, WindowScores]:
+        """Score windows of both alleles; `rows` are the reference of each alternative."""
+        pair = self._open_windows(references), self._open_windows(alternatives)
+        if self.passes is None:
+            one, other = map(self._run_whole, pair)
+        else:
+            inputs = [data.batch(np.arange(len(data)))["inputs"] for data in pair]
+            one, other = self.passes.run(*inputs, rows, moves=moves)
+        return self._to_scores(one), self._to_scores(other)
+
+    def _open_windows(self, windows: NDArray[np.uint8]) -> SequenceDataset:
         texts = [row.tobytes() for row in windows]
         data = SequenceDataset({"sequence": texts}, encoder=self.encoder, labels=False)
+        check_lengths(self.model, data)
+        return data
+
+    def _run_whole(self, data: SequenceDataset) -> NDArray[np.float32]:
         size = evaluation_batch_size(data)
+        size = size if self.trained is None else min(size, self.trained.batch_size)
+        return run_model(self.model, data, batch_size=size)
+
+    def _to_scores(self, outputs: NDArray[np.float32]) -> WindowScores:
         if self.trained is None:
-            outputs = run_model(self.model, data, batch_size=size).astype(np.float64)
-            return WindowScores(outputs.reshape(len(texts), -1, *outputs.shape[2:]), None)
-        size = min(size, self.trained.batch_size)
-        outputs, task = run_model(self.model, data, batch_size=size), self.trained.task
+            values = outputs.astype(np.float64)
+            return WindowScores(values.reshape(len(values), -1, *values.shape[2:]), None)
+        task = self.trained.task
         is_number = isinstance(task, Regress)
         log_odds = None if is_number else task.order(outputs).astype(np.float64)
         return WindowScores(task.activate(outputs).astype(np.float64), log_odds)
@@ -95,8 +141,19 @@ class ExportedNetwork:
         width = lengths.pop() if len(lengths) == 1 else facts.get("length")
         return cls(path, threads, facts["checksum"], width=width)
 
-    def score(self, windows: NDArray[np.uint8]) -> WindowScores:
-        """Score windows of one width."""
+    def score(
+        self,
+        references: NDArray[np.uint8],
+        alternatives: NDArray[np.uint8],
+        rows: NDArray[np.int64],
+        *,
+        moves: Moves,
+    ) -> tuple[WindowScores, WindowScores]:
+        """Score whole windows of both alleles."""
+        del rows, moves
+        return self._score_windows(references), self._score_windows(alternatives)
+
+    def _score_windows(self, windows: NDArray[np.uint8]) -> WindowScores:
         with TemporaryDirectory(prefix="seqloom-") as folder:
             file = Path(folder) / "windows.fa"
             file.write_bytes(
@@ -135,11 +192,11 @@ def _open_network(
     if is_torch(model):
         model = TorchModule(model).bind("torch", 0)
     if isinstance(model, Module):
-        return WindowNetwork(model.eval(), encoder or OneHot("dna"), None)
+        return WindowNetwork.of(model, encoder or OneHot("dna"))
     trained = find_builtin_model(model, threads)
     if encoder is not None and encoder != trained.encoder:
         raise ArgumentError(
             f"encoder is for networks without an encoder, but the model reads "
             f"{trained.encoder}: leave encoder out"
         )
-    return WindowNetwork(trained.model, trained.encoder, trained)
+    return WindowNetwork.of(trained.model, trained.encoder, trained)

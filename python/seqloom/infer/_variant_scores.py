@@ -9,6 +9,7 @@ import numpy as np
 
 from seqloom.data.variant._alleles import variant_windows
 from seqloom.errors import ArgumentError, ShapeError
+from seqloom.infer._changed_rows import Moves
 from seqloom.infer._variant_networks import WindowScores
 
 if TYPE_CHECKING:
@@ -117,41 +118,39 @@ class AlleleScorer:
             "limits": orientation.limits,
         }
         windows = variant_windows(self.genome, table, allele="reference", **options)
-        keys = [
-            row.tobytes() + bytes([k])
-            for row, k in zip(windows, orientation.is_minus.tolist(), strict=True)
-        ]
-        _, first, rows = np.unique(
-            np.array(keys, object), return_index=True, return_inverse=True
-        )
-        references = self._score_windows(windows[first], orientation.is_minus[first])
+        first, rows = _find_distinct(windows, orientation.is_minus)
         count = self.settings.width + extra
-        windows = variant_windows(self.genome, table, columns=count, **options)
-        alternatives = self._score_windows(windows, orientation.is_minus)
-        odds = references.log_odds
-        return (
-            WindowScores(references.values[rows], None if odds is None else odds[rows]),
-            alternatives,
+        others = variant_windows(self.genome, table, columns=count, **options)
+        inserted = table.alts.lengths - table.refs.lengths
+        reference, alternative = self._score_windows(
+            (windows[first], others),
+            rows,
+            first,
+            is_minus=orientation.is_minus,
+            moves=Moves(inserted, np.full(len(table), anchor == "right")),
         )
+        return reference.take(rows), alternative
 
     def _score_windows(
-        self, windows: NDArray[np.uint8], is_minus: NDArray[np.bool_]
-    ) -> WindowScores:
+        self,
+        windows: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+        rows: NDArray[np.int64],
+        first: NDArray[np.int64],
+        *,
+        is_minus: NDArray[np.bool_],
+        moves: Moves,
+    ) -> tuple[WindowScores, WindowScores]:
         """Return the mean scores of all networks, and of both strands if requested."""
-        reverse = _COMPLEMENT[windows[:, ::-1]]
-        strands = [np.where(is_minus[:, None], reverse, windows)]
-        if self.settings.both_strands:
-            strands.append(np.where(is_minus[:, None], windows, reverse))
-        parts: list[WindowScores] = []
-        for number, strand in enumerate(strands):
-            is_reversed = is_minus if number == 0 else ~is_minus
+        strands = [is_minus, ~is_minus] if self.settings.both_strands else [is_minus]
+        parts: list[tuple[WindowScores, WindowScores]] = []
+        for is_reversed in strands:
+            pair = _orient(windows[0], is_reversed[first]), _orient(windows[1], is_reversed)
+            strand_moves = moves._replace(is_left=moves.is_left ^ is_reversed)
             for network in self.networks:
-                found = network.score(strand)
-                values = found.values
-                if values.ndim > 2:  # noqa: PLR2004 - the third axis is the position
-                    values = np.where(is_reversed[:, None, None], values[..., ::-1], values)
-                parts.append(found._replace(values=values))
-        return _mean_scores(parts)
+                one, other = network.score(*pair, rows, moves=strand_moves)
+                parts.append((one.orient(is_reversed[first]), other.orient(is_reversed)))
+        references, alternatives = zip(*parts, strict=True)
+        return _mean_scores(references), _mean_scores(alternatives)
 
     def _name_outputs(self, count: int) -> tuple[str, ...]:
         names = self.networks[0].names
@@ -242,6 +241,27 @@ def align_positions(
         alternative = np.hstack([alternative[:, :start], zeros, alternative[:, start:]])
     count = reference.shape[1]
     return np.hstack([alternative[:, :count], reference[:, alternative.shape[1] :]])
+
+
+def _find_distinct(
+    windows: NDArray[np.uint8], is_minus: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first row of each distinct window and strand, and its number by row."""
+    keys = [
+        row.tobytes() + bytes([k])
+        for row, k in zip(windows, is_minus.tolist(), strict=True)
+    ]
+    _, first, rows = np.unique(
+        np.array(keys, object), return_index=True, return_inverse=True
+    )
+    return first, rows
+
+
+def _orient(
+    windows: NDArray[np.uint8], is_reversed: NDArray[np.bool_]
+) -> NDArray[np.uint8]:
+    """Return the reverse complements of some windows, and the other windows unchanged."""
+    return np.where(is_reversed[:, None], _COMPLEMENT[windows[:, ::-1]], windows)
 
 
 def _take(orientation: Orientation, rows: NDArray[np.int64]) -> Orientation:
