@@ -57,7 +57,7 @@ class LocalGraph:
         self.batch_size = graph.inputs[-1].shape[0]
         self._input, self._output = graph.inputs[-1], graph.outputs[0]
         self._constants = graph.constants
-        self._fixed, self.local, self._whole = parts.fixed, parts.local, parts.whole
+        self._fixed, self.local = parts.fixed, parts.local
         used = [it for op in parts.whole for it in op.inputs()]
         self._ends = {it.number: it for it in (*used, self._output) if it.number in axes}
         self._bounds = _find_bounds(self.local, axes, self._ends)
@@ -66,7 +66,9 @@ class LocalGraph:
         needed = [it for it in used if it.number not in axes]
         whole_made = {it.number for op in parts.whole for it in op.outputs}
         self._outside = {it.number: it for it in needed if it.number not in whole_made}
-        self._finish = self._lower(self._whole, [*self._ends.values()])
+        inputs = [*self._ends.values(), *self._outside.values()]
+        finish = Graph(inputs, {}, parts.whole, [self._output])
+        self._finish = lower_graph(finish, backend)
         values = [self._input, *(it.operation.outputs[0] for it in self.local)]
         self._values = {it.number: it for it in values}
         sizes = {it.number: it.nbytes // self.batch_size for it in values}
@@ -147,11 +149,6 @@ class LocalGraph:
             if unused not in self._ends:
                 del values[unused]
 
-    def _lower(self, operations: list[Operation], ends: list[Value]) -> Any:
-        """Return a function of the values that need whole positions."""
-        inputs = [*ends, *self._outside.values()]
-        return lower_graph(Graph(inputs, {}, operations, [self._output]), self._backend)
-
     def _run_one(
         self,
         rule: LocalOperation,
@@ -170,9 +167,7 @@ class LocalGraph:
         if not self._keeps_moves(rule, local, known):
             local = {it: x.merge(*self._bounds[it]) for it, x in local.items()}
             values.update(local)
-        bounds = self._bounds[number]
-        old = (bounds, rule.length) if origin is None else origin.graph.describe(number)
-        plan = _plan(rule, [*local.values()], _Extent.of(rule, bounds, old))
+        plan = _plan(rule, [*local.values()], self._find_extent(rule, number, origin))
         middle, left, right = (
             Piece(self._call_rule(rule, values, known, places=it), it.starts) if it else it
             for it in plan[:3]
@@ -187,6 +182,16 @@ class LocalGraph:
             right,
             *plan[3:],
         )
+
+    def _find_extent(
+        self, rule: LocalOperation, number: int, origin: Origin | None
+    ) -> _Extent:
+        low, high = self._bounds[number]
+        if origin is None:
+            return _Extent(low, high, low, high, 0, least=high - low)
+        bounds, length = origin.graph.describe(number)
+        least = 1 if rule.is_aligned else _MIN_WINDOWS
+        return _Extent(low, high, *bounds, rule.length - length, least=least)
 
     def _keeps_moves(
         self, rule: LocalOperation, local: dict[int, Slices], known: dict[int, Array]
@@ -286,11 +291,6 @@ class _Extent:
     longer: int  # how many more positions alternatives have
     least: int  # the minimum width of slices
 
-    @classmethod
-    def of(cls, rule: LocalOperation, bounds: Bounds, old: tuple[Bounds, int]) -> _Extent:
-        least = 1 if rule.is_aligned else _MIN_WINDOWS
-        return cls(*bounds, *old[0], longer=rule.length - old[1], least=least)
-
     def fit(self, starts: Integers, stops: Integers) -> Range:
         """Return slices of a common width within the needed positions."""
         low, high = self.low, self.high
@@ -299,7 +299,7 @@ class _Extent:
         return Range(np.clip(starts, low, high - width), width)
 
     def fit_end(self, start: int, stop: int, rows: int) -> Range | None:
-        """Return the same positions of each row; None if they are not needed."""
+        """Return positions that are the same in each row; None if none is needed."""
         if max(start, self.low) >= min(stop, self.high):
             return None
         return self.fit(np.full(rows, start), np.full(rows, stop))
@@ -323,17 +323,17 @@ def _plan(rule: LocalOperation, local: Sequence[Slices], extent: _Extent) -> Pla
         right_start = rule.find_first(min(it.right_start for it in local))
         right_start = min(right_start, extent.last + int(after.min()), rule.length)
     middle = extent.fit(starts, stops)
-    ends = [
+    left, right = (
         extent.fit_end(*it, len(starts))
         for it in ((0, left_stop), (right_start, rule.length))
-    ]
-    total = middle.width + sum(it.width for it in ends if it is not None)
+    )
+    total = sum(it.width for it in (middle, left, right) if it is not None)
     low, high = extent.low, extent.high
     # Computing all positions costs little more than most positions.
     if 8 * total >= 7 * (high - low):
         middle = Range(np.full_like(starts, low), high - low)
         return Plan(middle, None, None, None, None, 0, rule.length)
-    return Plan(middle, *ends, before, after, left_stop, right_start)
+    return Plan(middle, left, right, before, after, left_stop, right_start)
 
 
 def _scale(moves: list[Integers | None], stride: int) -> Integers | None:
@@ -350,9 +350,6 @@ def _resize(rule: LocalOperation, starts: Integers, width: int) -> Operation:
     shape = [len(starts), *operation.outputs[0].shape[1:]]
     shape[rule.axis] = width
     return replace(operation, args=(operation.args[0], tuple(shape)), options={})
-
-
-# Values of a graph ----------------------------------------------------------------------
 
 
 def _find_bounds(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from seqloom._arguments import is_list
-from seqloom.data import SequenceDataset
+from seqloom.data import Dataset, SequenceDataset
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError
 from seqloom.infer._changed_passes import ChangedPasses, find_changed_passes
@@ -92,17 +92,17 @@ class WindowNetwork:
         if self.passes is None:
             one, other = map(self._run_whole, pair)
         else:
-            inputs = [data.batch(np.arange(len(data)))["inputs"] for data in pair]
-            one, other = self.passes.run(*inputs, rows, moves=moves)
+            inputs, changed = (it.batch(np.arange(len(it)))["inputs"] for it in pair)
+            one, other = self.passes.run(inputs, changed, rows, moves=moves)
         return self._to_scores(one), self._to_scores(other)
 
-    def _open_windows(self, windows: NDArray[np.uint8]) -> SequenceDataset:
+    def _open_windows(self, windows: NDArray[np.uint8]) -> Dataset:
         texts = [row.tobytes() for row in windows]
         data = SequenceDataset({"sequence": texts}, encoder=self.encoder, labels=False)
         check_lengths(self.model, data)
         return data
 
-    def _run_whole(self, data: SequenceDataset) -> NDArray[np.float32]:
+    def _run_whole(self, data: Dataset) -> NDArray[np.float32]:
         size = evaluation_batch_size(data)
         size = size if self.trained is None else min(size, self.trained.batch_size)
         return run_model(self.model, data, batch_size=size)

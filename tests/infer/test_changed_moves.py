@@ -1,0 +1,186 @@
+"""Outputs of insertions and deletions are those of whole passes, which are the oracle."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import seqloom as sl
+from seqloom.infer._changed_passes import ChangedPasses
+from seqloom.infer._changed_rows import Moves
+
+F = sl.nn.functional
+LENGTH, CHANNELS = 180, 8
+
+
+class Layer(NamedTuple):
+    """A step of a random network."""
+
+    kind: str
+    size: int = 3
+    stride: int = 1
+    dilation: int = 1
+    padding: int = 0
+
+
+class Network(sl.nn.Module):
+    """Random steps after a convolution, and one of several heads."""
+
+    stem: sl.nn.Conv1d
+    layers: list[sl.nn.Module]
+    head: sl.nn.Module
+
+    def __init__(self, steps: list[Layer], head: str) -> None:
+        self.stem = sl.nn.Conv1d(4, CHANNELS, 7, padding=3)
+        self.layers = [_make_layer(it) for it in steps]
+        self.head = sl.nn.MultiHeadAttention(CHANNELS, 2)
+        self.steps, self.kind = tuple(steps), head
+
+    def __call__(self, x: sl.tensor.Tensor) -> sl.tensor.Tensor:
+        x = F.relu(self.stem(x))
+        for step, layer in zip(self.steps, self.layers, strict=True):
+            x = _run_layer(step, layer, x)
+        if self.kind == "attention":
+            rows = x.mT
+            return self.head(rows, rows, rows)[0]
+        if self.kind == "crop":
+            return x[:, :, 10:-10]
+        return x.mean(2) if self.kind == "mean" else x
+
+
+def _make_layer(step: Layer) -> sl.nn.Module:
+    if step.kind == "batch norm":
+        return sl.nn.BatchNorm1d(CHANNELS)
+    if step.kind == "layer norm":
+        return sl.nn.LayerNorm(CHANNELS)
+    options: dict[str, Any] = {"dilation": step.dilation, "padding": step.padding}
+    if step.kind == "residual":
+        options["padding"] = "same"
+    else:
+        options["stride"] = step.stride
+    return sl.nn.Conv1d(CHANNELS, CHANNELS, step.size, **options)
+
+
+def _run_layer(step: Layer, layer: Any, x: sl.tensor.Tensor) -> sl.tensor.Tensor:
+    run = {
+        "residual": lambda: x + F.relu(layer(x)),
+        "layer norm": lambda: layer(x.mT).mT,
+        "max pool": lambda: F.max_pool1d(x, 3, step.stride, min(step.padding, 1)),
+        "mean pool": lambda: F.avg_pool1d(x, 4, step.stride, min(step.padding, 2)),
+    }
+    return run.get(step.kind, lambda: layer(x))()
+
+
+STEPS = st.lists(
+    st.builds(
+        Layer,
+        st.sampled_from(
+            ["conv", "residual", "max pool", "mean pool", "batch norm", "layer norm"]
+        ),
+        size=st.sampled_from([1, 3, 5]),
+        stride=st.sampled_from([1, 1, 2, 3]),
+        dilation=st.sampled_from([1, 2, 4]),
+        padding=st.integers(0, 3),
+    ),
+    max_size=4,
+)
+HEADS = st.sampled_from(["none", "crop", "mean", "attention"])
+
+
+def encode(sequences: Any) -> np.ndarray:
+    codes = np.eye(4, dtype=np.float32)[np.array(sequences)]
+    return np.ascontiguousarray(codes.transpose(0, 2, 1))
+
+
+def edit(
+    genome: np.ndarray, at: int, removed: int, added: np.ndarray, *, is_left: bool
+) -> np.ndarray:
+    """Return the window after a replacement; both windows share one of their ends."""
+    edited = np.concatenate([genome[:at], added, genome[at + removed :]])
+    start = 60 + (len(added) - removed if is_left else 0)
+    return edited[start : start + LENGTH]
+
+
+def make_pairs(seed: int, multiple: int) -> tuple[Any, ...]:
+    """Return windows of two genomes, with insertions, deletions and substitutions."""
+    rng = np.random.default_rng(seed)
+    genomes = rng.integers(0, 2 if seed % 3 == 0 else 4, (2, LENGTH + 120))
+    rows, counts = np.arange(12) % 2, rng.integers(-4, 5, 12) * multiple
+    is_left = rng.integers(0, 2, 12).astype(bool)
+    changed: list[np.ndarray] = []
+    for row, count, left in zip(rows, counts.tolist(), is_left.tolist(), strict=True):
+        size = int(rng.integers(0, 3)) + int(count == 0)
+        added = rng.integers(0, 4, size + max(count, 0))
+        at = int(rng.integers(62, LENGTH + 40))
+        changed.append(edit(genomes[row], at, size + max(-count, 0), added, is_left=left))
+    reference = encode(genomes[:, 60 : 60 + LENGTH])
+    return reference, encode(changed), rows, Moves(counts, is_left)
+
+
+def run_whole(model: Any, inputs: np.ndarray) -> np.ndarray:
+    return np.asarray(model(sl.tensor.backend("numpy").tensor(inputs)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=STEPS, head=HEADS, seed=st.integers(0, 1000), multiple=st.sampled_from([1, 6]))
+def test_outputs_are_those_of_whole_passes(
+    steps: list[Layer], head: str, seed: int, multiple: int
+) -> None:
+    """Random networks of convolutions, pooling, norms and attention (10 s)."""
+    model = Network(steps, head).bind("numpy", sl.Key(seed))
+    reference, changed, rows, moves = make_pairs(seed, multiple)
+    run_whole(model.train(), reference)  # the statistics of batch norms
+    passes = ChangedPasses(model.eval(), sl.encode.OneHot())
+    one, other = passes.run(reference, changed, rows, moves=moves)
+    expected = run_whole(model, changed)
+    if head in {"none", "crop"}:
+        np.testing.assert_array_equal(one, run_whole(model, reference))
+        np.testing.assert_array_equal(other, expected)
+    else:
+        assert abs(other - expected).max() <= 1e-6 * max(1, abs(expected).max())
+
+
+@settings(max_examples=20, deadline=None)
+@given(steps=STEPS, head=HEADS, seed=st.integers(0, 1000))
+def test_an_output_does_not_depend_on_the_other_sequences(
+    steps: list[Layer], head: str, seed: int
+) -> None:
+    """Random networks; each alternative is computed alone and with others (10 s)."""
+    model = Network(steps, head).bind("numpy", sl.Key(seed)).eval()
+    reference, changed, rows, moves = make_pairs(seed, 1)
+    passes = ChangedPasses(model, sl.encode.OneHot())
+    together = passes.run(reference, changed, rows, moves=moves)[1]
+    for row in range(0, len(rows), 5):
+        own = slice(row, row + 1)
+        own_moves = Moves(moves.counts[own], moves.is_left[own])
+        alone = passes.run(
+            reference[rows[own]], changed[own], np.zeros(1, np.int64), moves=own_moves
+        )
+        np.testing.assert_array_equal(alone[1][0], together[row])
+
+
+@pytest.mark.parametrize("count", [8, -8])
+@pytest.mark.parametrize("is_left", [False, True])
+def test_moved_positions_are_not_computed_again(
+    monkeypatch: pytest.MonkeyPatch, count: int, *, is_left: bool
+) -> None:
+    model = Network([Layer("residual")] * 3, "none").bind("numpy", sl.Key(1)).eval()
+    genome = np.random.default_rng(0).integers(0, 4, LENGTH + 120)
+    added = np.arange(max(count, 0)) % 4
+    changed = encode([edit(genome, 150, max(-count, 0), added, is_left=is_left)])
+    reference = encode([genome[60 : 60 + LENGTH]])
+    backend, counts = type(model.backend), list[int]()
+    convolve = backend.conv1d
+
+    def conv1d(self: Any, x: Any, *args: Any, **options: Any) -> Any:
+        found = convolve(self, x, *args, **options)
+        counts.append(found.shape[2])
+        return found
+
+    passes = ChangedPasses(model, sl.encode.OneHot())
+    passes.find_network(reference)
+    monkeypatch.setattr(backend, "conv1d", conv1d)
+    moves = Moves(np.array([count]), np.array([is_left]))
+    passes.run(reference, changed, np.zeros(1, np.int64), moves=moves)
+    assert sum(counts) <= 1.5 * (1 + len(model.layers)) * LENGTH
