@@ -170,7 +170,8 @@ def test_moved_positions_are_not_computed_again(
     added = np.arange(max(count, 0)) % 4
     changed = encode([edit(genome, 150, max(-count, 0), added, is_left=is_left)])
     reference = encode([genome[60 : 60 + LENGTH]])
-    backend, counts = type(model.backend), list[int]()
+    backend: Any = type(model.backend)
+    counts: list[int] = []
     convolve = backend.conv1d
 
     def conv1d(self: Any, x: Any, *args: Any, **options: Any) -> Any:

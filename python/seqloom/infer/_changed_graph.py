@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -168,18 +168,18 @@ class LocalGraph:
             local = {it: x.merge(*self._bounds[it]) for it, x in local.items()}
             values.update(local)
         plan = _plan(rule, [*local.values()], self._find_extent(rule, number, origin))
-        middle, left, right = (
+        pieces = [
             Piece(self._call_rule(rule, values, known, places=it), it.starts) if it else it
-            for it in plan[:3]
-        )
+            for it in (plan.left, plan.right)
+        ]
+        array = self._call_rule(rule, values, known, places=plan.middle)
         return Slices(
             rule.axis,
             rule.length,
             next(iter(local.values())).runs,
-            cast("Piece", middle),
+            Piece(array, plan.middle.starts),
             None if origin is None else origin.references.get(number),
-            left,
-            right,
+            *pieces,
             *plan[3:],
         )
 
