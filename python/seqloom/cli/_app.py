@@ -38,7 +38,7 @@ COMMANDS = {
     ),
     "effects": (
         "_effects",
-        "Compute how variants of a VCF file change the scores of a model.",
+        "Compute how variants change the scores of a trained model.",
     ),
     "compare": (
         "_compare",
