@@ -291,3 +291,13 @@ def test_an_exported_model_has_the_effects_of_its_run(genome, tmp_path):
     found = variant_effects(tmp_path / "m.seqloom", batch, genome)
     for name in expected.columns:
         assert found[name].tolist() == pytest.approx(expected[name].tolist(), abs=1e-6)
+
+
+def test_split_substitutions_have_the_scores_of_single_bases(genome):
+    batch = records((19, "TA", "GC"))
+    split = variant_effects(MODEL, batch, genome, width=9, split_mnps=True)
+    singles = records((19, "T", "G"), (20, "A", "C"))
+    expected = variant_effects(MODEL, singles, genome, width=9)
+    assert split.alleles == ["chr1:20:T:G", "chr1:21:A:C"]
+    assert split["difference_yes"].tolist() == expected["difference_yes"].tolist()
+    assert len(variant_effects(MODEL, batch, genome, width=9)) == 1

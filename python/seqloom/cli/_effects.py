@@ -47,6 +47,7 @@ def effects(
         "difference",
     ),
     on_mismatch: Literal["error", "skip", "swap"] = "error",
+    split_mnps: Flag = False,
     width: Annotated[Count | None, Parameter(show_default=False)] = None,
     edge: Annotated[Literal["error", "pad", "drop"], SEQUENCE_GROUP] = "pad",
     reverse_complement: Annotated[Flag, SEQUENCE_GROUP] = False,
@@ -83,6 +84,7 @@ def effects(
         on_mismatch: Records whose REF differs from the genome: stop with an error after all
             records were read, or skip these records. With swap, use ALT as the reference
             where the genome has ALT.
+        split_mnps: Score each base of a substitution of several bases.
         width: The number of bases of a window. By default, the length of the training
             sequences.
         edge: Windows that extend beyond a contig: stop with an error, put N there (pad), or
@@ -121,6 +123,7 @@ def effects(
             regions=regions,
             within=within,
             on_mismatch=on_mismatch,
+            split_mnps=split_mnps,
             edge=edge,
             out=sys.stdout if out == STDIN else out,
             num_threads=machine.threads,

@@ -52,6 +52,7 @@ class EffectsRules:
     genes: Intervals | None
     regions: Intervals | None
     on_mismatch: str
+    split_mnps: bool
     edge: str
 
 
@@ -111,7 +112,8 @@ class EffectsJob:
 
     def facts(self) -> dict[str, Any]:
         """Return counts and settings, for a report."""
-        rules = {"on_mismatch": self.rules.on_mismatch, "edge": self.rules.edge}
+        names = ("on_mismatch", "split_mnps", "edge")
+        rules = {name: getattr(self.rules, name) for name in names}
         return self.report.to_dict() | {
             "status": dict(self.status),
             "settings": asdict(self.scorer.settings) | rules,
@@ -127,6 +129,7 @@ class EffectsJob:
             "genome": self.scorer.genome.digest().hex(),
             "settings": repr(self.scorer.settings),
             "on_mismatch": rules.on_mismatch,
+            "split_mnps": str(rules.split_mnps),
             "edge": rules.edge,
             "genes": _digest_spans(rules.genes),
             "regions": _digest_spans(rules.regions),
@@ -170,6 +173,7 @@ class EffectsJob:
             batch,
             self.scorer.genome,
             on_mismatch=self.rules.on_mismatch,
+            split_mnps=self.rules.split_mnps,
             report=self.report,
         )
         if self.rules.edge != "pad":

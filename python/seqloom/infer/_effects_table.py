@@ -328,7 +328,9 @@ def _make_fields(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
         start = next((it for it in _DESCRIPTIONS if column.startswith(f"{it}_")), "")
         output = column.removeprefix(f"{start}_")
         text = f"{_DESCRIPTIONS.get(start, column)}; output {output}"
-        fields.append((name, "A", "Float", text.replace('"', "'")))
+        # A split substitution has several numbers.
+        number = "." if effects.report.get("settings", {}).get("split_mnps") else "A"
+        fields.append((name, number, "Float", text.replace('"', "'")))
     return fields
 
 

@@ -51,6 +51,7 @@ def variant_effects(
     regions: Any = None,
     within: int | None = None,
     on_mismatch: Literal["error", "skip", "swap"] = "error",
+    split_mnps: bool = False,
     edge: Literal["error", "pad", "drop"] = "pad",
     encoder: Any = None,
     out: str | os.PathLike[str] | IO[str] | None = None,
@@ -99,6 +100,8 @@ def variant_effects(
         on_mismatch: The treatment of records whose REF differs from the genome. ``"error"``
             reads all records before it raises. ``"skip"`` does not score them. ``"swap"``
             uses ALT as the reference allele where the genome has ALT.
+        split_mnps: If True, a substitution of several bases has a row for each base, as
+            with ``bcftools norm --atomize``.
         edge: The treatment of windows that extend beyond the contig: ``"pad"`` puts N
             there, ``"drop"`` does not score the variant.
         encoder: The encoder of a network without one; by default, one-hot DNA.
@@ -162,6 +165,7 @@ def variant_effects(
         genes=None if genes is None else read_intervals(genes),
         regions=None if regions is None else read_intervals(regions),
         on_mismatch=on_mismatch,
+        split_mnps=as_bool("split_mnps", split_mnps),
         edge=edge,
     )
     job = EffectsJob(scorer, VariantInput(variants), rules)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from seqloom._arguments import as_choice, as_path, quote
+from seqloom._arguments import as_bool, as_choice, as_path, quote
 from seqloom._ragged import Ragged
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import check_encoder
@@ -46,6 +46,7 @@ def VariantDataset(
     shift: int = 0,
     edge: Literal["error", "pad", "drop"] = "error",
     on_mismatch: Literal["error", "skip", "swap"] = "error",
+    split_mnps: bool = False,
     labels: Any = None,
 ) -> Dataset:
     """Sequences around variants, with the reference and the alternative allele.
@@ -79,6 +80,8 @@ def VariantDataset(
             ``"error"`` raises after all records were read; ``"skip"`` skips them;
             ``"swap"`` uses ALT as the reference where the genome has ALT. Records whose REF
             is also on the other strand are skipped.
+        split_mnps: If True, a substitution of several bases becomes one variant for each
+            base.
         labels: The name of a column of the table, or a list with one label for each record.
             A ``Labels`` object also has options for reading the labels.
 
@@ -113,10 +116,13 @@ def VariantDataset(
     as_choice("strand", strand, ("both", *_STRANDS))
     as_choice("edge", edge, EDGE_CHOICES)
     as_choice("on_mismatch", on_mismatch, MISMATCH_CHOICES)
+    as_bool("split_mnps", split_mnps)
     path = as_path("genome", genome, expected="the path of a FASTA file").expanduser()
     opened = Genome(str(path))
     left = width // 2 - shift
-    found = VariantRows.read(variants, opened, on_mismatch)
+    found = VariantRows.read(
+        variants, opened, on_mismatch=on_mismatch, split_mnps=split_mnps
+    )
     found = found.apply_edge_rule(opened, edge, left=left, width=width)
     source = _VariantSource(
         opened,

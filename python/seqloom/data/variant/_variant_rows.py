@@ -42,24 +42,22 @@ class VariantRows:
     examples: list[str] = field(default_factory=list[str])
 
     @classmethod
-    def read(cls, variants: Any, genome: Genome, on_mismatch: str) -> VariantRows:
-        """Read and check all records."""
+    def read(cls, variants: Any, genome: Genome, **rules: Any) -> VariantRows:
+        """Read and check all records; the rules are those of `resolve_alleles`."""
         opened = VariantInput(variants)
         found = cls(opened.report(genome))
-        found._add(opened.batches(), genome, on_mismatch)
-        if on_mismatch == "error":
+        found._add(opened.batches(), genome, rules)
+        if rules["on_mismatch"] == "error":
             found.report.raise_for_mismatch()
         return found
 
     def _add(
-        self, batches: Iterable[VariantColumns], genome: Genome, on_mismatch: str
+        self, batches: Iterable[VariantColumns], genome: Genome, rules: dict[str, Any]
     ) -> None:
         tables: list[AlleleTable] = []
         lines: list[NDArray[np.int64]] = []
         for batch in batches:
-            table = resolve_alleles(
-                batch, genome, on_mismatch=on_mismatch, report=self.report
-            )
+            table = resolve_alleles(batch, genome, report=self.report, **rules)
             self._count(table.take(np.flatnonzero(~table.usable)), batch)
             table = table.take(np.flatnonzero(table.usable))
             lines.append(np.asarray(batch.lines)[table.records])
