@@ -1,12 +1,12 @@
 //! Columns of INFO and FORMAT fields.
 
-use memchr::memchr;
 use seqloom_core::error::{Error, Fault, Result};
 
 use crate::columns::BytesColumn;
 use crate::header::{Declaration, Header, Kind};
 use crate::numbers::{parse_float, parse_integer};
 use crate::report::VariantReport;
+use crate::typed::{TypedValues, ValueType};
 use crate::vcf::value_fault;
 
 /// A field that the caller requested.
@@ -131,6 +131,8 @@ pub trait FieldNumber: Copy {
     const EXPECTED_TEXT: &'static str;
     /// Parses a number.
     fn parse(text: &[u8]) -> Option<Self>;
+    /// Returns true for the number of a missing value.
+    fn is_missing(self) -> bool;
 }
 
 impl FieldNumber for i32 {
@@ -140,6 +142,10 @@ impl FieldNumber for i32 {
     fn parse(text: &[u8]) -> Option<Self> {
         parse_integer(text)
     }
+
+    fn is_missing(self) -> bool {
+        self == Self::MISSING_VALUE
+    }
 }
 
 impl FieldNumber for f32 {
@@ -148,6 +154,10 @@ impl FieldNumber for f32 {
 
     fn parse(text: &[u8]) -> Option<Self> {
         parse_float(text)
+    }
+
+    fn is_missing(self) -> bool {
+        self.is_nan()
     }
 }
 
@@ -187,11 +197,16 @@ impl<T: FieldNumber> NumberColumn<T> {
         Ok(self.row.len())
     }
 
-    /// Appends a row of numbers.
-    pub(crate) fn push_row(&mut self, row: impl Iterator<Item = T>) {
+    /// Appends a row of numbers. Returns their count, or `None` if the only one is missing.
+    fn push_row(&mut self, row: impl Iterator<Item = T>) -> Option<usize> {
         self.row.clear();
         self.row.extend(row);
         self.end_row();
+        match self.row.as_slice() {
+            [] => None,
+            [value] if value.is_missing() => None,
+            row => Some(row.len()),
+        }
     }
 
     #[inline]
@@ -279,8 +294,8 @@ impl FieldColumn {
     pub(crate) fn push_missing(&mut self) {
         match self {
             Self::Flags(flags) => flags.push(false),
-            Self::Integers(column) => column.push_row([i32::MISSING_VALUE].into_iter()),
-            Self::Floats(column) => column.push_row([f32::MISSING_VALUE].into_iter()),
+            Self::Integers(column) => drop(column.push_row(std::iter::empty())),
+            Self::Floats(column) => drop(column.push_row(std::iter::empty())),
             Self::Texts(column) => column.push(b"."),
         }
     }
@@ -311,46 +326,34 @@ impl FieldColumn {
             Err(part) => Err(value_fault(&field.full_name(), expected, part)),
         }
     }
-}
 
-/// Appends the INFO fields of a record to their columns.
-pub(crate) fn push_info(
-    (info, alternatives, line): (&[u8], usize, u64),
-    (fields, columns): (&[Field], &mut [FieldColumn]),
-    (is_read, report): (&mut Vec<bool>, &mut VariantReport),
-) -> std::result::Result<(), Fault> {
-    is_read.clear();
-    is_read.resize(fields.len(), false);
-    for entry in info.split(|byte| *byte == b';') {
-        let (key, value) = match memchr(b'=', entry) {
-            Some(at) => (entry.get(..at).unwrap_or_default(), entry.get(at + 1..)),
-            None => (entry, None),
-        };
-        let mut targets = fields
-            .iter()
-            .zip(columns.iter_mut())
-            .zip(is_read.iter_mut());
-        let target = targets.find(|((field, _), _)| !field.is_format && field.name == key);
-        let Some(((field, column), is_read)) = target else {
-            continue;
-        };
-        if std::mem::replace(is_read, true) {
-            report.count("repeated_info", line, key);
-            continue;
-        }
-        field.check_declared(line, report);
-        if value.is_none() && field.kind != Kind::Flag {
-            report.count("info_without_value", line, key);
-        }
-        if let Some(count) = column.push_text(value.unwrap_or(b"."), field)? {
-            field.check_count(count, alternatives, (line, report));
+    /// Appends the values of a BCF record; see [`push_text`](Self::push_text).
+    #[inline]
+    pub(crate) fn push_values(
+        &mut self,
+        values: TypedValues<'_>,
+        field: &Field,
+    ) -> std::result::Result<Option<usize>, Fault> {
+        match (self, values.kind) {
+            (Self::Flags(flags), _) => {
+                flags.push(true);
+                Ok(None)
+            }
+            (Self::Texts(column), _) => {
+                values.append_text(&mut column.data);
+                column.end_row();
+                Ok(None)
+            }
+            (column, ValueType::Text) => column.push_text(values.text(), field),
+            (Self::Floats(column), _) => Ok(column.push_row(values.floats())),
+            (Self::Integers(_), ValueType::Float) => {
+                let message = "expected integers, as the header declares, found decimal numbers";
+                let name = field.full_name();
+                Err(Fault::of_file(format!("{name}: {message}")))
+            }
+            (Self::Integers(column), _) => Ok(column.push_row(values.integers())),
         }
     }
-    let rest = fields.iter().zip(columns).zip(is_read);
-    for ((_, column), _) in rest.filter(|((field, _), is_read)| !(field.is_format || **is_read)) {
-        column.push_missing();
-    }
-    Ok(())
 }
 
 #[cfg(test)]

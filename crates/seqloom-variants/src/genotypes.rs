@@ -1,5 +1,10 @@
 //! Genotypes of samples.
 
+use seqloom_core::error::Fault;
+
+use crate::samples::SampleReader;
+use crate::typed::{TypedValues, ValueType};
+
 /// The number of a missing allele.
 pub(crate) const MISSING_ALLELE: i16 = -1;
 /// The number that fills the places above the ploidy of a genotype.
@@ -108,6 +113,93 @@ impl Genotypes {
         }
         odd == 0
     }
+
+    /// Appends genotypes with two alleles, whose codes in BCF have 8 bits. Returns false, and
+    /// appends nothing, if any of them is incomplete.
+    fn push_pairs(&mut self, codes: &[u8], selected: &[usize]) -> bool {
+        if self.is_wide || self.ploidy != MIN_PLOIDY {
+            return false;
+        }
+        let before = self.phased.len();
+        let (codes, _) = codes.as_chunks::<MIN_PLOIDY>();
+        let mut odd = 0;
+        for number in selected {
+            let [first, second] = codes.get(*number).copied().unwrap_or([0x80; 2]);
+            odd |= first | second;
+            let allele = |code: u8| (code >> 1).cast_signed() - 1;
+            self.narrow.extend([allele(first), allele(second)]);
+            self.phased.push(second & 1 == 1);
+        }
+        // Codes from 128 are missing values and the end of a genotype.
+        if odd >= 0x80 {
+            self.truncate(before);
+        }
+        odd < 0x80
+    }
+}
+
+impl SampleReader {
+    /// Appends the genotypes of a BCF record; `None` if it has no genotypes.
+    pub(crate) fn push_genotype_values(
+        &mut self,
+        table: Option<TypedValues<'_>>,
+        genotypes: &mut Genotypes,
+    ) -> Result<(), Fault> {
+        let Some(table) = table.filter(|table| table.kind != ValueType::Missing) else {
+            self.selected.iter().for_each(|_| genotypes.push_missing());
+            return Ok(());
+        };
+        if matches!(table.kind, ValueType::Float | ValueType::Text) {
+            return Err(Fault::of_file("GT: expected integers"));
+        }
+        if table.kind == ValueType::Int8
+            && table.bytes.len() == MIN_PLOIDY * self.count
+            && genotypes.push_pairs(table.bytes, &self.selected)
+        {
+            return Ok(());
+        }
+        for number in &self.selected {
+            let values = table.vector(*number, self.count);
+            let is_phased = decode_genotype(values, &mut self.alleles);
+            let is_phased = is_phased.map_err(|fault| Fault {
+                message: format!("sample {}: {}", number + 1, fault.message),
+                ..fault
+            })?;
+            genotypes.push(&self.alleles, is_phased);
+        }
+        Ok(())
+    }
+}
+
+/// Decodes a genotype of a BCF record into `alleles`. Returns whether all alleles are
+/// phased.
+fn decode_genotype(values: TypedValues<'_>, alleles: &mut Vec<i16>) -> Result<bool, Fault> {
+    alleles.clear();
+    let mut is_phased = true;
+    for (value, number) in values.integers().zip(0..) {
+        let (allele, is_allele_phased) = match value {
+            i32::MIN => (MISSING_ALLELE, false),
+            value => {
+                let allele = i16::try_from((value >> 1) - 1).ok();
+                let allele = allele.filter(|allele| *allele >= MISSING_ALLELE);
+                let allele = allele.ok_or_else(|| {
+                    Fault::of_file(format!("GT: {value} is not the code of an allele"))
+                })?;
+                (allele, value & 1 == 1)
+            }
+        };
+        alleles.push(allele);
+        // Writers differ in the phase of the first of several alleles.
+        is_phased = match number {
+            0 | 1 => is_allele_phased,
+            _ => is_phased && is_allele_phased,
+        };
+    }
+    if alleles.is_empty() {
+        alleles.push(MISSING_ALLELE);
+        is_phased = false;
+    }
+    Ok(is_phased)
 }
 
 /// Returns an allele of one character, and 1 if the character is invalid, else 0.

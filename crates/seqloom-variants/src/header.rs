@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memmem};
 use seqloom_compression::ReadError;
 use seqloom_core::error::{Fault, FaultKind};
 
@@ -129,6 +129,44 @@ impl Header {
         if key != b"contig" {
             self.add_number(id, attributes.index());
         }
+    }
+
+    /// The name of a contig by its number in BCF.
+    pub(crate) fn contig_name(&self, number: i32) -> Option<&[u8]> {
+        let number = usize::try_from(number).ok()?;
+        let index = self.contig_numbers.get(number).copied()??;
+        self.contigs.get(index).map(|contig| contig.name.as_slice())
+    }
+
+    /// The names of all contigs by their number in BCF; unused numbers have empty names.
+    pub(crate) fn numbered_contigs(&self) -> Vec<Vec<u8>> {
+        let contigs = self.contig_numbers.iter();
+        let contigs = contigs.map(|index| self.contigs.get((*index)?));
+        let names = contigs.map(|contig| contig.map(|it| it.name.clone()));
+        names.map(Option::unwrap_or_default).collect()
+    }
+
+    /// The name of an INFO, FORMAT or FILTER by its number in BCF.
+    pub(crate) fn field_name(&self, number: i32) -> Option<&[u8]> {
+        let number = usize::try_from(number).ok()?;
+        self.dictionary.get(number)?.as_deref()
+    }
+
+    /// Removes the numbers of names from the text, as programs do that convert BCF to VCF.
+    pub(crate) fn remove_numbers(&mut self) {
+        let mut text = Vec::with_capacity(self.text.len());
+        for line in self.text.split_inclusive(|byte| *byte == b'\n') {
+            let number = memmem::rfind(line, b",IDX=");
+            let (start, number) = line.split_at(number.unwrap_or(line.len()));
+            text.extend_from_slice(start);
+            match number.strip_prefix(b",IDX=") {
+                Some([digits @ .., b'>', b'\n']) if digits.iter().all(u8::is_ascii_digit) => {
+                    text.extend_from_slice(b">\n");
+                }
+                _ => text.extend_from_slice(number),
+            }
+        }
+        self.text = text;
     }
 
     fn add_contig(&mut self, id: &[u8], attributes: &Attributes<'_>) -> bool {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsString;
+use std::io::{self, ErrorKind};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -9,9 +10,10 @@ use std::time::UNIX_EPOCH;
 use seqloom_compression::bgzip_ranges::{BgzipRanges, VirtualRange};
 use seqloom_compression::disk::DiskFile;
 use seqloom_compression::input::BufferedInput;
-use seqloom_compression::{Compression, ReadError, TextSource, UnpackOptions, open_text};
+use seqloom_compression::{Compression, ReadError, UnpackOptions, open_text};
 use seqloom_core::error::{Error, Fault, Result};
 
+use crate::bytes::{ByteReader, replace_end_error};
 use crate::header::Header;
 use crate::index_writer::{IndexKind, MIN_SHIFT, TBI_DEPTH, first_bin};
 use crate::region::{Regions, overlaps};
@@ -39,7 +41,7 @@ struct IndexReader {
     /// The names of the contigs; `None` in the index of a BCF file.
     names: Option<Vec<Vec<u8>>>,
     contigs: u32,
-    bytes: IndexBytes,
+    bytes: ByteReader,
 }
 
 impl IndexReader {
@@ -48,11 +50,11 @@ impl IndexReader {
         let path = find_index(file)?;
         let input = BufferedInput::open(&path).map_err(|error| Error::io(&path, &error))?;
         let opened = open_text(input, &UnpackOptions::default());
-        let opened = opened.and_then(|(_, text)| Self::read_header(&path, IndexBytes(text)));
+        let opened = opened.and_then(|(_, text)| Self::read_header(&path, ByteReader::new(text)));
         opened.map_err(|error| index_error(&path, error))
     }
 
-    fn read_header(path: &Path, mut bytes: IndexBytes) -> ReadResult<Self> {
+    fn read_header(path: &Path, mut bytes: ByteReader) -> ReadResult<Self> {
         let (kind, min_shift, depth) = match &bytes.read()? {
             b"TBI\x01" => (IndexKind::Tbi, MIN_SHIFT, TBI_DEPTH),
             b"CSI\x01" => (IndexKind::Csi, bytes.read_u32()?, bytes.read_u32()?),
@@ -63,13 +65,13 @@ impl IndexReader {
             return Err(fault("it has too many levels"));
         }
         let (contigs, names) = if kind == IndexKind::Tbi {
-            (bytes.read_u32()?, Some(bytes.read_settings(None)?))
+            (bytes.read_u32()?, Some(read_settings(&mut bytes, None)?))
         } else {
             let size = bytes.read_u32()?;
             let names = if size < SETTINGS_BYTES {
                 bytes.skip(u64::from(size)).map(|()| None)?
             } else {
-                Some(bytes.read_settings(Some(size))?)
+                Some(read_settings(&mut bytes, Some(size))?)
             };
             (bytes.read_u32()?, names)
         };
@@ -133,7 +135,9 @@ impl IndexReader {
                     return Err(fault("a range ends before its start"));
                 }
                 if is_needed {
-                    found.try_reserve(1).map_err(|_| memory_error())?;
+                    found
+                        .try_reserve(1)
+                        .map_err(|_| io::Error::from(ErrorKind::OutOfMemory))?;
                     found.push(chunk);
                 }
             }
@@ -186,7 +190,8 @@ pub(crate) fn open_regions(
     }
     let declared = header.contigs.iter().map(|contig| &contig.name);
     let mut names: Vec<Vec<u8>> = declared.cloned().collect();
-    let indexed = index.names.clone().unwrap_or_else(|| names.clone());
+    let indexed = index.names.clone();
+    let indexed = indexed.unwrap_or_else(|| header.numbered_contigs());
     let known: HashSet<&Vec<u8>> = header.contigs.iter().map(|it| &it.name).collect();
     names.extend(
         indexed
@@ -228,7 +233,7 @@ fn seconds(path: &Path) -> u64 {
 }
 
 fn index_error(path: &Path, error: ReadError) -> Error {
-    match error {
+    match replace_end_error(error, || fault("it is truncated")) {
         ReadError::Io(error) => Error::io(path, &error),
         ReadError::Damage(fault) => Error::format(path, fault),
     }
@@ -239,91 +244,21 @@ fn fault(why: &str) -> ReadError {
     ReadError::Damage(Fault::of_file(message))
 }
 
-fn memory_error() -> std::io::Error {
-    std::io::ErrorKind::OutOfMemory.into()
-}
-
-/// The decompressed bytes of an index.
-struct IndexBytes(Box<dyn TextSource>);
-
-impl IndexBytes {
-    fn read<const N: usize>(&mut self) -> ReadResult<[u8; N]> {
-        let mut out = [0; N];
-        let mut done = 0;
-        while let Some(rest) = out.get_mut(done..).filter(|rest| !rest.is_empty()) {
-            let chunk = self.0.fill_buffer()?;
-            let size = chunk.len().min(rest.len());
-            if size == 0 {
-                return Err(fault("it is truncated"));
-            }
-            for (byte, value) in rest.iter_mut().zip(chunk) {
-                *byte = *value;
-            }
-            self.0.consume(size);
-            done += size;
-        }
-        Ok(out)
+/// Reads the settings of tabix, which have `size` bytes if the index states the size.
+/// Returns the names of the contigs.
+fn read_settings(bytes: &mut ByteReader, size: Option<u32>) -> ReadResult<Vec<Vec<u8>>> {
+    bytes.skip(u64::from(SETTINGS_BYTES - 4))?;
+    let names_size = bytes.read_u32()?;
+    let rest = size.map_or(names_size, |size| size - SETTINGS_BYTES);
+    let Some(unused) = rest.checked_sub(names_size) else {
+        return Err(fault("the names of the contigs are longer than stated"));
+    };
+    let mut text = Vec::new();
+    bytes.append_to(&mut text, u64::from(names_size))?;
+    bytes.skip(u64::from(unused))?;
+    let text = text.strip_suffix(b"\0").unwrap_or(&text);
+    if text.is_empty() {
+        return Ok(Vec::new());
     }
-
-    fn read_u32(&mut self) -> ReadResult<u32> {
-        self.read().map(u32::from_le_bytes)
-    }
-
-    fn read_u64(&mut self) -> ReadResult<u64> {
-        self.read().map(u64::from_le_bytes)
-    }
-
-    fn skip(&mut self, count: u64) -> ReadResult<()> {
-        self.visit(count, |_| Ok(()))
-    }
-
-    /// Reads the settings of tabix, which have `size` bytes if the index states the size.
-    /// Returns the names of the contigs.
-    fn read_settings(&mut self, size: Option<u32>) -> ReadResult<Vec<Vec<u8>>> {
-        self.skip(u64::from(SETTINGS_BYTES - 4))?;
-        let names_size = self.read_u32()?;
-        let rest = size.map_or(names_size, |size| size - SETTINGS_BYTES);
-        let Some(unused) = rest.checked_sub(names_size) else {
-            return Err(fault("the names of the contigs are longer than stated"));
-        };
-        let names = self.read_names(names_size)?;
-        self.skip(u64::from(unused))?;
-        Ok(names)
-    }
-
-    /// Reads names that end with NUL, `size` bytes in total.
-    fn read_names(&mut self, size: u32) -> ReadResult<Vec<Vec<u8>>> {
-        let mut text = Vec::new();
-        self.visit(u64::from(size), |chunk| {
-            text.try_reserve(chunk.len()).map_err(|_| memory_error())?;
-            text.extend_from_slice(chunk);
-            Ok(())
-        })?;
-        let text = text.strip_suffix(b"\0").unwrap_or(&text);
-        if text.is_empty() {
-            return Ok(Vec::new());
-        }
-        Ok(text.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect())
-    }
-
-    /// Passes the next `count` bytes to a function.
-    fn visit(
-        &mut self,
-        mut count: u64,
-        mut function: impl FnMut(&[u8]) -> ReadResult<()>,
-    ) -> ReadResult<()> {
-        while count > 0 {
-            let chunk = self.0.fill_buffer()?;
-            let most = usize::try_from(count).unwrap_or(usize::MAX);
-            let chunk = chunk.get(..most.min(chunk.len())).unwrap_or_default();
-            if chunk.is_empty() {
-                return Err(fault("it is truncated"));
-            }
-            function(chunk)?;
-            let size = chunk.len();
-            self.0.consume(size);
-            count -= seqloom_core::number::as_u64(size);
-        }
-        Ok(())
-    }
+    Ok(text.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect())
 }

@@ -1,7 +1,7 @@
 //! Variants: normal forms of alleles, their comparison with a genome, and sequences with an allele.
 //!
 //! ```text
-//! reader         reads the records of a file in batches: lines ── vcf ──> columns
+//! reader         reads the records of a file in batches: lines ── vcf ──> columns, bytes ── bcf ──> columns
 //! index          finds the records of regions with a .tbi or .csi index
 //! write          writes the records of a file with further INFO fields, and an index
 //! genome         reads ranges of contigs in blocks
@@ -12,6 +12,8 @@
 
 #![deny(clippy::indexing_slicing)] // numbers in a file are not trusted as indices
 
+mod bcf;
+mod bytes;
 pub mod check;
 mod columns;
 mod fields;
@@ -24,9 +26,11 @@ mod lines;
 pub mod normalise;
 mod numbers;
 mod reader;
+mod record;
 mod region;
 mod report;
 mod samples;
+mod typed;
 mod vcf;
 pub mod window;
 mod write;

@@ -42,12 +42,6 @@ impl Lines {
         }
     }
 
-    /// Returns the unread text, which is empty only at the end.
-    pub(crate) fn peek(&mut self) -> Result<&[u8], ReadError> {
-        self.text.consume(mem::take(&mut self.pending));
-        self.text.fill_buffer()
-    }
-
     /// Returns the next line or `None` at the end of the text.
     pub(crate) fn next_line(&mut self) -> Result<Option<Line<'_>>, ReadError> {
         self.text.consume(mem::take(&mut self.pending));

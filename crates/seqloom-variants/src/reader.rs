@@ -2,18 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use seqloom_compression::{Compression, ReadError, UnpackOptions, input::BufferedInput, open_text};
+use seqloom_compression::input::BufferedInput;
+use seqloom_compression::{Compression, ReadError, TextSource, UnpackOptions, open_text};
 use seqloom_core::error::{Error, Fault, Result};
 
+use crate::bcf::BinaryRecords;
 use crate::columns::VariantColumns;
-use crate::fields::{Field, push_info};
+use crate::fields::Field;
 use crate::header::{Header, check_start, read_header};
 use crate::index::open_regions;
 use crate::lines::{Lines, append};
-use crate::region::{Regions, is_in_region};
+use crate::record::RecordParser;
 use crate::report::VariantReport;
-use crate::samples::{SampleChoice, SampleReader, choose_samples};
-use crate::vcf::{FixedColumns, RecordContext, push_fixed, strip_return};
+use crate::samples::SampleChoice;
+use crate::vcf::strip_return;
 
 /// Options of a reader.
 #[derive(Clone, Debug, Default)]
@@ -32,16 +34,8 @@ pub struct VariantReaderOptions {
 pub struct VariantReader {
     path: PathBuf,
     compression: Compression,
-    lines: Lines,
-    header: Header,
-    context: RecordContext,
-    fields: Vec<Field>,
-    has_info: bool,
-    /// `None` if no samples are read.
-    samples: Option<SampleReader>,
-    is_read: Vec<bool>,
-    /// `None` if the whole file is read.
-    regions: Option<Regions>,
+    source: Records,
+    parser: RecordParser,
     records: u64,
     /// The line and the byte of the last record that was read as text.
     last: (u64, u64),
@@ -64,11 +58,14 @@ impl VariantReader {
         let input = BufferedInput::open(path).map_err(|error| Error::io(path, &error))?;
         let mut reader = Self::read_start(path, input, options)?;
         if !options.regions.is_empty() {
-            let file = (path, reader.compression, &reader.header);
-            let report = &mut reader.context.report;
+            let file = (path, reader.compression, &reader.parser.header);
+            let report = &mut reader.parser.context.report;
             let (regions, text) = open_regions(file, &options.regions, report)?;
-            reader.regions = Some(regions);
-            reader.lines = Lines::new(Box::new(text));
+            reader.parser.regions = Some(regions);
+            reader.source = match reader.source {
+                Records::Text(_) => Records::Text(Lines::new(Box::new(text))),
+                Records::Binary(_) => Records::Binary(BinaryRecords::new(Box::new(text))),
+            };
         }
         Ok(reader)
     }
@@ -92,30 +89,14 @@ impl VariantReader {
         };
         let of_path = |error| to_path_error(path, error);
         let (compression, text) = open_text(input, &unpack).map_err(of_path)?;
-        let mut lines = Lines::new(text);
         let mut report = VariantReport::default();
-        check_start(lines.peek().map_err(of_path)?).map_err(|fault| Error::format(path, fault))?;
-        let header = read_header(&mut lines, &mut report).map_err(of_path)?;
-        let fields = options.fields.iter();
-        let fields: Vec<Field> = fields
-            .map(|name| Field::resolve(name, &header))
-            .collect::<Result<_>>()?;
-        let samples = choose_samples(&options.samples, &header)?;
-        if samples.is_none() && fields.iter().any(|field| field.is_format) {
-            let message = "fields: FORMAT fields belong to samples; pass samples=True or a list";
-            return Err(Error::argument(message));
-        }
+        let opened = Records::open(text, &mut report);
+        let (records, header) = opened.map_err(of_path)?;
         Ok(Self {
             path: path.to_path_buf(),
             compression,
-            lines,
-            context: RecordContext::new(&header, report),
-            header,
-            has_info: fields.iter().any(|field| !field.is_format),
-            fields,
-            samples,
-            is_read: Vec::new(),
-            regions: None,
+            source: records,
+            parser: RecordParser::new((header, report), (&options.samples, &options.fields))?,
             records: 0,
             last: (0, 0),
             state: ReaderState::Reading,
@@ -134,22 +115,25 @@ impl VariantReader {
 
     /// Returns the header.
     pub fn header(&self) -> &Header {
-        &self.header
+        &self.parser.header
     }
 
     /// Returns the requested fields.
     pub fn fields(&self) -> &[Field] {
-        &self.fields
+        &self.parser.fields
     }
 
     /// Returns the indices of the samples that are read, or `None`.
     pub fn selected_samples(&self) -> Option<&[usize]> {
-        self.samples.as_ref().map(|it| it.selected.as_slice())
+        self.parser
+            .samples
+            .as_ref()
+            .map(|it| it.selected.as_slice())
     }
 
     /// Returns the names of the chromosomes, to which the numbers in batches refer.
     pub fn chrom_names(&self) -> &[Vec<u8>] {
-        &self.context.chroms.names
+        &self.parser.context.chroms.names
     }
 
     /// Returns the number of records that were read so far.
@@ -159,7 +143,7 @@ impl VariantReader {
 
     /// Returns the counts of broken rules so far.
     pub fn report(&self) -> &VariantReport {
-        &self.context.report
+        &self.parser.context.report
     }
 
     /// Replaces the records of `columns` by the next ones: at most `max_records`, with about
@@ -178,7 +162,7 @@ impl VariantReader {
                 "max_records and max_bytes must be at least 1, got 0",
             ));
         }
-        columns.clear(&self.fields);
+        columns.clear(&self.parser.fields);
         while matches!(self.state, ReaderState::Reading)
             && columns.len() < max_records
             && columns.bytes() < max_bytes
@@ -199,8 +183,11 @@ impl VariantReader {
     /// Reads the text of the next record, without its line end. Returns false at the end of
     /// the file.
     pub(crate) fn read_text(&mut self, out: &mut Vec<u8>) -> Result<bool> {
+        let Records::Text(lines) = &mut self.source else {
+            return Err(self.binary_source_error());
+        };
         loop {
-            let next = self.lines.next_line();
+            let next = lines.next_line();
             let next = next.map_err(|error| to_path_error(&self.path, error))?;
             let Some(line) = next else {
                 return Ok(false);
@@ -215,6 +202,20 @@ impl VariantReader {
                     .map_err(|error| Error::io(&self.path, &error));
             }
         }
+    }
+
+    /// Returns true if the records are text.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.source, Records::Text(_))
+    }
+
+    /// Returns the error for a BCF file of which the text of records is needed.
+    pub(crate) fn binary_source_error(&self) -> Error {
+        Error::argument(format!(
+            "{}: the source is a BCF file; convert it to VCF first: bcftools view -Oz -o \
+             NEW.vcf.gz FILE",
+            self.path.display()
+        ))
     }
 
     /// Adds the position of the last record to a fault.
@@ -232,88 +233,100 @@ impl VariantReader {
 
     /// Reads a record. Returns false at the end of the file.
     fn read_record(&mut self, columns: &mut VariantColumns) -> Result<bool> {
-        let next = self.lines.next_line();
+        let Records::Text(lines) = &mut self.source else {
+            return self.read_binary(columns);
+        };
+        let next = lines.next_line();
         let next = next.map_err(|error| to_path_error(&self.path, error))?;
         let Some(line) = next else {
             return Ok(false);
         };
         // The lines before a region are not counted.
-        let number = match self.regions {
+        let number = match self.parser.regions {
             None => line.number,
             Some(_) => self.records + 1,
         };
-        let text = strip_return(line.text, number, &mut self.context.report);
+        let report = &mut self.parser.context.report;
+        let text = strip_return(line.text, number, report);
         if text.is_empty() {
-            self.context.report.count("empty_line", number, b"");
+            report.count("empty_line", number, b"");
             return Ok(true);
         }
-        let pushed = push_record(
-            (text, number),
-            (&self.header, &self.fields, self.has_info),
-            (&mut self.samples, &mut self.is_read, &mut self.context),
-            (self.regions.as_ref(), columns),
-        );
-        match pushed {
-            Ok(is_new) => {
-                self.records += u64::from(is_new);
-                Ok(true)
+        let position = (Some(line.number), line.byte);
+        let pushed = self.parser.push_text(text, number, columns);
+        self.end_record(pushed, position, columns)
+    }
+
+    /// Reads a record of a BCF file.
+    fn read_binary(&mut self, columns: &mut VariantColumns) -> Result<bool> {
+        let Records::Binary(records) = &mut self.source else {
+            return Ok(false);
+        };
+        let pushed = match records.next_record() {
+            Ok(false) => return Ok(false),
+            Ok(true) => {
+                let parts = records.parts();
+                self.parser.push_binary(parts, self.records + 1, columns)
             }
-            Err(fault) => {
-                let samples = self.samples.as_ref().map_or(0, |it| it.selected.len());
-                columns.cancel_record(&self.fields, samples);
-                let is_whole = self.regions.is_none();
-                let fault = Fault {
-                    record: Some(self.records),
-                    line: is_whole.then_some(line.number),
-                    byte: is_whole.then_some(line.byte),
-                    ..fault
-                };
-                Err(Error::format(&self.path, fault))
-            }
+            Err(ReadError::Damage(fault)) if fault.byte.is_none() => Err(fault),
+            Err(error) => return Err(to_path_error(&self.path, error)),
+        };
+        let position = (None, records.offset);
+        self.end_record(pushed, position, columns)
+    }
+
+    /// Counts a record, or removes its values and adds its position to the fault.
+    #[inline]
+    fn end_record(
+        &mut self,
+        pushed: std::result::Result<bool, Fault>,
+        (line, byte): (Option<u64>, u64),
+        columns: &mut VariantColumns,
+    ) -> Result<bool> {
+        let is_new = pushed.map_err(|fault| {
+            self.parser.cancel_record(columns);
+            let is_whole = self.parser.regions.is_none();
+            let fault = Fault {
+                record: Some(self.records),
+                line: line.filter(|_| is_whole),
+                byte: is_whole.then_some(byte),
+                ..fault
+            };
+            Error::format(&self.path, fault)
+        })?;
+        self.records += u64::from(is_new);
+        Ok(true)
+    }
+}
+
+/// The records of a file as text or in binary form.
+enum Records {
+    Text(Lines),
+    Binary(BinaryRecords),
+}
+
+impl Records {
+    /// Detects the format, and reads the header.
+    fn open(
+        mut text: Box<dyn TextSource>,
+        report: &mut VariantReport,
+    ) -> std::result::Result<(Self, Header), ReadError> {
+        let start = text.fill_buffer()?;
+        if start.first() == Some(&b'B') {
+            let mut records = BinaryRecords::new(text);
+            let header = records.read_header(report)?;
+            return Ok((Self::Binary(records), header));
         }
+        check_start(start).map_err(ReadError::Damage)?;
+        let mut lines = Lines::new(text);
+        let header = read_header(&mut lines, report)?;
+        Ok((Self::Text(lines), header))
     }
 }
 
 fn needs_path(path: &Path) -> Error {
     let message = "region= needs the path of a file with an index";
     Error::argument(format!("{}: {message}", path.display()))
-}
-
-/// Appends a record to the columns. Returns false if no region contains the record.
-#[inline]
-fn push_record(
-    (text, line): (&[u8], u64),
-    (header, fields, has_info): (&Header, &[Field], bool),
-    (samples, is_read, context): (
-        &mut Option<SampleReader>,
-        &mut Vec<bool>,
-        &mut RecordContext,
-    ),
-    (regions, columns): (Option<&Regions>, &mut VariantColumns),
-) -> std::result::Result<bool, Fault> {
-    let fixed = FixedColumns::split(text)?;
-    if let Some(regions) = regions
-        && !is_in_region(&fixed, regions)?
-    {
-        return Ok(false);
-    }
-    let alternatives = fixed.count_alternatives();
-    if has_info {
-        push_info(
-            (fixed.info, alternatives, line),
-            (fields, &mut columns.fields),
-            (is_read, &mut context.report),
-        )?;
-    }
-    if let Some(samples) = samples {
-        let text = fixed.samples.unwrap_or_default();
-        samples.push_samples(
-            (text, alternatives, line),
-            fields,
-            (columns, &mut context.report),
-        )?;
-    }
-    push_fixed(&fixed, line, (header, context, columns)).map(|()| true)
 }
 
 fn to_path_error(path: &Path, error: ReadError) -> Error {

@@ -128,7 +128,7 @@ pub(crate) fn is_in_region(
 }
 
 /// Returns the error for a record that the index assigns to another contig.
-fn other_contig(name: &[u8]) -> Fault {
+pub(crate) fn other_contig(name: &[u8]) -> Fault {
     Fault::of_file(format!(
         "the file does not match its index: a record of {:?} is among those of a region; create \
          the index again (bcftools index --force)",

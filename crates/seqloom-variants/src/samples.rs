@@ -69,7 +69,7 @@ enum Target {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SampleReader {
     /// The number of samples of the file.
-    count: usize,
+    pub(crate) count: usize,
     /// The indices of the samples to read.
     pub(crate) selected: Vec<usize>,
     /// The last FORMAT column, and the column for each of its values.
@@ -81,7 +81,7 @@ pub(crate) struct SampleReader {
     /// The range of each sample in the text.
     ranges: Vec<(usize, usize)>,
     cells: Vec<[u8; 4]>,
-    alleles: Vec<i16>,
+    pub(crate) alleles: Vec<i16>,
 }
 
 impl SampleReader {

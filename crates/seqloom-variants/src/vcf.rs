@@ -204,6 +204,22 @@ pub(crate) fn push_fixed(
         b"." => f32::NAN,
         text => parse_float(text).ok_or_else(|| value_fault("QUAL", "a number or .", text))?,
     };
+    push_values(
+        fixed,
+        (position - 1, quality),
+        line,
+        (header, context, columns),
+    )
+}
+
+/// Appends the fixed columns of a record whose start and quality are numbers.
+#[inline]
+pub(crate) fn push_values(
+    fixed: &FixedColumns<'_>,
+    (start, quality): (i64, f32),
+    line: u64,
+    (header, context, columns): (&Header, &mut RecordContext, &mut VariantColumns),
+) -> Result<(), Fault> {
     for (name, text) in [
         ("CHROM", fixed.chrom),
         ("REF", fixed.reference),
@@ -215,10 +231,10 @@ pub(crate) fn push_fixed(
             )));
         }
     }
-    count_oddities(fixed, (position, quality), line, &mut context.report);
+    count_oddities(fixed, (start, quality), line, &mut context.report);
     context.check_filter(fixed.filter, header, line);
     columns.chroms.push(context.chrom_number(fixed.chrom, line));
-    columns.starts.push(position - 1);
+    columns.starts.push(start);
     columns.ids.push(fixed.id);
     columns.refs.push(fixed.reference);
     columns.alts.push(fixed.alternatives);
@@ -231,11 +247,11 @@ pub(crate) fn push_fixed(
 #[inline]
 fn count_oddities(
     fixed: &FixedColumns<'_>,
-    (position, quality): (i64, f32),
+    (start, quality): (i64, f32),
     line: u64,
     report: &mut VariantReport,
 ) {
-    if position == 0 {
+    if start < 0 {
         report.count("position_zero", line, fixed.chrom);
     }
     if quality.is_infinite() {

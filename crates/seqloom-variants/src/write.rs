@@ -70,6 +70,9 @@ impl VariantWriter {
         (info, threads): (&[InfoLine], usize),
     ) -> Result<Self> {
         let of_target = |error| Error::io(target, &error);
+        if !source.is_text() {
+            return Err(source.binary_source_error());
+        }
         let is_packed = target
             .extension()
             .is_some_and(|it| it.eq_ignore_ascii_case("gz") || it.eq_ignore_ascii_case("bgz"));

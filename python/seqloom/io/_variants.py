@@ -319,9 +319,10 @@ def open_variants(
     fields: Sequence[str] = (),
     threads: int | None = None,
 ) -> VariantReader:
-    """Open a VCF file for reading in batches of columns.
+    """Open a VCF or BCF file for reading in batches of columns.
 
-    The compression is detected from the content: none, gzip, bgzip, bzip2, xz or zstd.
+    The format and the compression are detected from the content: VCF 4.1 to 4.5 or BCF 2,
+    and none, gzip, bgzip, bzip2, xz or zstd. A BCF file has the same columns as a VCF file.
     Records that break a rule of the format, but can be read without doubt, are read and
     counted in the reader's ``report``.
 
@@ -343,7 +344,7 @@ def open_variants(
 
     Raises:
         MissingFileError: The file does not exist.
-        FormatError: The file is not a VCF file, or its header is invalid.
+        FormatError: The file is not a VCF or BCF file, or its header is invalid.
         ArgumentError: The header has no sample of a name, a name of a field or a region
             is invalid, or the file cannot have an index.
         FileError: A region is requested, and the file has no index.
