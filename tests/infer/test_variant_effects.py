@@ -301,3 +301,28 @@ def test_split_substitutions_have_the_scores_of_single_bases(genome):
     assert split.alleles == ["chr1:20:T:G", "chr1:21:A:C"]
     assert split["difference_yes"].tolist() == expected["difference_yes"].tolist()
     assert len(variant_effects(MODEL, batch, genome, width=9)) == 1
+
+
+def test_masked_effects_are_new_sites_and_lost_exon_ends(genome):
+    genes = {"#NAME": ["g"], "CHROM": ["chr1"], "STRAND": ["+"], "TX_START": [5]}
+    genes |= {"TX_END": [45], "EXON_START": ["5,19,"], "EXON_END": ["11,45,"]}
+    options = {"width": 21, "within": 3, "genes": genes}
+    batch = records((20, "A", "C"), (24, "C", "G"))
+    plain = variant_effects(count_bases(), batch, genome, **options)
+    masked = variant_effects(count_bases(), batch, genome, masked=True, **options)
+    # The second exon begins one base before the first variant.
+    assert plain["gain_position_output_1"].tolist() == [-1, -3]
+    assert plain["gain_output_1"].tolist() == [1, 0]
+    assert masked["gain_output_1"].tolist() == [0, 0]
+    assert plain["loss_position_output_0"].tolist() == [-1, -3]
+    assert masked["loss_output_0"].tolist() == [1, 0]
+
+
+def test_masked_effects_need_exons(genome):
+    genes = {"name": ["g"], "chrom": ["chr1"], "start": [5], "stop": [45], "strand": ["+"]}
+    options = {"width": 21, "masked": True}
+    with pytest.raises(ArgumentError, match=r"masked \(--masked\) needs genes"):
+        variant_effects(count_bases(), records((20, "A", "C")), genome, **options)
+    options |= {"within": 3, "genes": genes}
+    with pytest.raises(FormatError, match="needs the columns EXON_START and EXON_END"):
+        variant_effects(count_bases(), records((20, "A", "C")), genome, **options)

@@ -56,6 +56,7 @@ def effects(
     genes: Path | None = None,
     regions: Path | None = None,
     within: Annotated[int | None, Parameter(show_default=False)] = None,
+    masked: Flag = False,
     machine: Annotated[TrainedOptions, MACHINE_GROUP],
 ) -> None:
     """Compute how variants change the scores of a trained model.
@@ -98,6 +99,8 @@ def effects(
         regions: A BED file. Variants outside of its regions are not scored.
         within: For models with an output at each position: report the largest gain and loss
             within this number of positions.
+        masked: Do not report gains at the nearest end of an exon, and losses elsewhere. The
+            table of genes needs the columns EXON_START and EXON_END.
         machine: Backend and threads.
     """
     console = open_console(stderr=out == STDIN, quiet=quiet)
@@ -122,6 +125,7 @@ def effects(
             genes=genes,
             regions=regions,
             within=within,
+            masked=masked,
             on_mismatch=on_mismatch,
             split_mnps=split_mnps,
             edge=edge,

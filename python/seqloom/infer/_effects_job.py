@@ -12,7 +12,6 @@ import numpy as np
 
 from seqloom._files import fingerprint_file
 from seqloom._ragged import Ragged
-from seqloom._text import join_first_names
 from seqloom.data.variant._alleles import (
     STATUS,
     AlleleTable,
@@ -20,8 +19,8 @@ from seqloom.data.variant._alleles import (
     resolve_alleles,
     windows_within_contigs,
 )
-from seqloom.data.variant._check import ContigNames
 from seqloom.errors import FormatError
+from seqloom.infer._effect_spans import SpansByContig, digest_spans
 from seqloom.infer._effects_table import VariantEffects
 from seqloom.infer._variant_networks import ExportedNetwork
 from seqloom.infer._variant_scores import Orientation
@@ -53,6 +52,7 @@ class EffectsRules:
     regions: Intervals | None
     on_mismatch: str
     split_mnps: bool
+    masked: bool
     edge: str
 
 
@@ -66,8 +66,10 @@ class EffectsJob:
         genome = scorer.genome
         self.report = variants.report(genome)
         self.status: Counter[str] = Counter()
-        self._genes = _SpansByContig.of(rules.genes, genome)
-        self._regions = _SpansByContig.of(rules.regions, genome)
+        self._genes = SpansByContig.of(rules.genes, genome)
+        self._regions = SpansByContig.of(rules.regions, genome)
+        if self._genes is not None and rules.masked:
+            self._genes.read_exons()
 
     def check(self) -> None:
         """Read all records; raise if one of them is an error by the rules."""
@@ -112,7 +114,7 @@ class EffectsJob:
 
     def facts(self) -> dict[str, Any]:
         """Return counts and settings, for a report."""
-        names = ("on_mismatch", "split_mnps", "edge")
+        names = ("on_mismatch", "split_mnps", "masked", "edge")
         rules = {name: getattr(self.rules, name) for name in names}
         return self.report.to_dict() | {
             "status": dict(self.status),
@@ -130,9 +132,10 @@ class EffectsJob:
             "settings": repr(self.scorer.settings),
             "on_mismatch": rules.on_mismatch,
             "split_mnps": str(rules.split_mnps),
+            "masked": str(rules.masked),
             "edge": rules.edge,
-            "genes": _digest_spans(rules.genes),
-            "regions": _digest_spans(rules.regions),
+            "genes": digest_spans(rules.genes),
+            "regions": digest_spans(rules.regions),
         }
 
     def _find_columns(self) -> list[str]:
@@ -227,6 +230,9 @@ class EffectsJob:
         for start in range(0, len(rows), count):
             chunk = rows[start : start + count]
             part = self.scorer.compare(table.take(chunk), self._orient(genes[chunk]))
+            if self._genes is not None and self.rules.masked:
+                ends = self._genes.find_exon_ends(genes[chunk], table.starts[chunk])
+                _mask_known_sites(part, ends)
             for name, values in part.items():
                 columns[name][chunk] = values
         return columns
@@ -239,71 +245,15 @@ class EffectsJob:
         return Orientation(spans.strands[genes] < 0, limits)
 
 
-class _SpansByContig:
-    """Genes or regions on the contigs of a genome."""
-
-    def __init__(self, spans: Intervals, genome: Genome) -> None:
-        self._spans = spans
-        codes = {name: code for code, name in enumerate(dict.fromkeys(spans.chroms))}
-        contigs = ContigNames(genome, spans.what)
-        numbers = np.array([contigs.find(name) for name in codes], np.int64)
-        if (numbers < 0).all():
-            raise FormatError(
-                f"{spans.what}: {genome.path} has none of the contigs "
-                f"{join_first_names(list(codes))}; the genome has "
-                f"{join_first_names(genome.names)}"
-            )
-        each = numbers[[codes[name] for name in spans.chroms]]
-        # The rows of a contig, and their sorted starts and stops.
-        self._by_contig: dict[int, tuple[Integers, Integers, Integers]] = {}
-        for number in np.unique(each[each >= 0]).tolist():
-            rows = np.flatnonzero(each == number)
-            bounds = np.sort(spans.starts[rows]), np.sort(spans.stops[rows])
-            self._by_contig[number] = rows, *bounds
-
-    @classmethod
-    def of(cls, spans: Intervals | None, genome: Genome) -> _SpansByContig | None:
-        """Sort intervals by contig; None without intervals."""
-        return None if spans is None else cls(spans, genome)
-
-    def find(
-        self, contigs: NDArray[np.int32], starts: Integers
-    ) -> tuple[Integers, Integers]:
-        """Return pairs of a position and an interval that contains it, or -1."""
-        rows: list[int] = []
-        matches: list[int] = []
-        pairs = zip(contigs.tolist(), starts.tolist(), strict=True)
-        for row, (contig, start) in enumerate(pairs):
-            found = [-1]
-            if contig in self._by_contig:
-                spans = self._by_contig[contig][0]
-                is_match = self._spans.starts[spans] <= start
-                is_match &= start < self._spans.stops[spans]
-                found = spans[is_match].tolist() or found
-            rows += [row] * len(found)
-            matches += found
-        return np.array(rows, np.int64), np.array(matches, np.int64)
-
-    def overlap(
-        self, contigs: NDArray[np.int32], starts: Integers, stops: Integers
-    ) -> NDArray[np.bool_]:
-        """Return True for variants that overlap an interval."""
-        is_inside = np.zeros(len(starts), bool)
-        for contig in set(contigs.tolist()) & set(self._by_contig):
-            at = np.flatnonzero(contigs == contig)
-            # A variant overlaps an interval if more intervals start before its end than
-            # end before its start.
-            _, first, last = self._by_contig[contig]
-            started = np.searchsorted(first, stops[at])
-            ended = np.searchsorted(last, starts[at], "right")
-            is_inside[at] = started > ended
-        return is_inside
-
-    def names(self, rows: Integers) -> list[str]:
-        """Return the names of intervals; the name of row -1 is empty."""
-        columns = {name.lower(): texts for name, texts in self._spans.columns.items()}
-        names: list[Any] = columns.get("name", [""] * len(self._spans))
-        return [str(names[row]) if row >= 0 else "" for row in rows.tolist()]
+def _mask_known_sites(columns: Columns, exon_ends: Integers) -> None:
+    """Set gains at the nearest end of an exon to 0, and losses elsewhere."""
+    for name, positions in columns.items():
+        if name.startswith("gain_position_"):
+            gains = columns[name.replace("gain_position_", "gain_", 1)]
+            gains[positions == exon_ends] = 0
+        elif name.startswith("loss_position_"):
+            losses = columns[name.replace("loss_position_", "loss_", 1)]
+            losses[positions != exon_ends] = 0
 
 
 def _digest_network(network: Any) -> str:
@@ -314,15 +264,6 @@ def _digest_network(network: Any) -> str:
     digest.update(repr((network.encoder, network.names)).encode())
     for name, array in network.model.to_record().items():
         digest.update(name.encode() + np.asarray(array).tobytes())
-    return digest.hexdigest()
-
-
-def _digest_spans(spans: Intervals | None) -> str:
-    if spans is None:
-        return "none"
-    digest = hashlib.blake2b(repr(spans.chroms).encode(), digest_size=16)
-    for column in (spans.starts, spans.stops, spans.strands):
-        digest.update(column.tobytes())
     return digest.hexdigest()
 
 

@@ -50,6 +50,7 @@ def variant_effects(
     genes: Any = None,
     regions: Any = None,
     within: int | None = None,
+    masked: bool = False,
     on_mismatch: Literal["error", "skip", "swap"] = "error",
     split_mnps: bool = False,
     edge: Literal["error", "pad", "drop"] = "pad",
@@ -97,6 +98,9 @@ def variant_effects(
         within: For models with an output at each position: report the largest gain and loss
             within this number of positions, and where they are. By default, the mean over
             all positions is compared.
+        masked: If True, the effects that the annotation explains are 0, as with ``spliceai
+            -M 1``: gains at the nearest end of an exon, and losses at other positions. The
+            table of genes needs the columns ``EXON_START`` and ``EXON_END``.
         on_mismatch: The treatment of records whose REF differs from the genome. ``"error"``
             reads all records before it raises. ``"skip"`` does not score them. ``"swap"``
             uses ALT as the reference allele where the genome has ALT.
@@ -147,6 +151,10 @@ def variant_effects(
             'indels="spliceai" (--indels spliceai) needs within (--within), because its '
             "scores are changes within a number of positions, such as 50"
         )
+    if masked and (genes is None or within is None):
+        raise ArgumentError(
+            "masked (--masked) needs genes (--genes) with exons, and within (--within)"
+        )
     threads = count_threads(num_threads)
     networks = open_networks(model, encoder, threads=threads)
     both = as_bool("reverse_complement", reverse_complement)
@@ -166,6 +174,7 @@ def variant_effects(
         regions=None if regions is None else read_intervals(regions),
         on_mismatch=on_mismatch,
         split_mnps=as_bool("split_mnps", split_mnps),
+        masked=as_bool("masked", masked),
         edge=edge,
     )
     job = EffectsJob(scorer, VariantInput(variants), rules)

@@ -1,0 +1,138 @@
+"""Genes and regions, by the contigs of a genome."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._text import join_first_names
+from seqloom.data.variant._check import ContigNames
+from seqloom.errors import FormatError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from seqloom.data.interval._intervals import Intervals
+    from seqloom.data.interval._spans import Genome
+
+    Integers = NDArray[np.int64]
+
+
+class SpansByContig:
+    """Genes or regions on the contigs of a genome."""
+
+    def __init__(self, spans: Intervals, genome: Genome) -> None:
+        self._spans = spans
+        codes = {name: code for code, name in enumerate(dict.fromkeys(spans.chroms))}
+        contigs = ContigNames(genome, spans.what)
+        numbers = np.array([contigs.find(name) for name in codes], np.int64)
+        if (numbers < 0).all():
+            raise FormatError(
+                f"{spans.what}: {genome.path} has none of the contigs "
+                f"{join_first_names(list(codes))}; the genome has "
+                f"{join_first_names(genome.names)}"
+            )
+        each = numbers[[codes[name] for name in spans.chroms]]
+        # The rows of a contig, and their sorted starts and stops.
+        self._by_contig: dict[int, tuple[Integers, Integers, Integers]] = {}
+        for number in np.unique(each[each >= 0]).tolist():
+            rows = np.flatnonzero(each == number)
+            bounds = np.sort(spans.starts[rows]), np.sort(spans.stops[rows])
+            self._by_contig[number] = rows, *bounds
+
+    @classmethod
+    def of(cls, spans: Intervals | None, genome: Genome) -> SpansByContig | None:
+        """Sort intervals by contig; None without intervals."""
+        return None if spans is None else cls(spans, genome)
+
+    def find(
+        self, contigs: NDArray[np.int32], starts: Integers
+    ) -> tuple[Integers, Integers]:
+        """Return pairs of a position and an interval that contains it, or -1."""
+        rows: list[int] = []
+        matches: list[int] = []
+        pairs = zip(contigs.tolist(), starts.tolist(), strict=True)
+        for row, (contig, start) in enumerate(pairs):
+            found = [-1]
+            if contig in self._by_contig:
+                spans = self._by_contig[contig][0]
+                is_match = self._spans.starts[spans] <= start
+                is_match &= start < self._spans.stops[spans]
+                found = spans[is_match].tolist() or found
+            rows += [row] * len(found)
+            matches += found
+        return np.array(rows, np.int64), np.array(matches, np.int64)
+
+    def overlap(
+        self, contigs: NDArray[np.int32], starts: Integers, stops: Integers
+    ) -> NDArray[np.bool_]:
+        """Return True for variants that overlap an interval."""
+        is_inside = np.zeros(len(starts), bool)
+        for contig in set(contigs.tolist()) & set(self._by_contig):
+            at = np.flatnonzero(contigs == contig)
+            # A variant overlaps an interval if more intervals start before its end than
+            # end before its start.
+            _, first, last = self._by_contig[contig]
+            started = np.searchsorted(first, stops[at])
+            ended = np.searchsorted(last, starts[at], "right")
+            is_inside[at] = started > ended
+        return is_inside
+
+    def names(self, rows: Integers) -> list[str]:
+        """Return the names of intervals; the name of row -1 is empty."""
+        names: list[Any] = self._column("name") or [""] * len(self._spans)
+        return [str(names[row]) if row >= 0 else "" for row in rows.tolist()]
+
+    def read_exons(self) -> None:
+        """Read the ends of the exons of each gene; raise if the table has none."""
+        starts, stops = self._column("exon_start"), self._column("exon_end")
+        if starts is None or stops is None:
+            raise FormatError(
+                f"{self._spans.what}: masked (--masked) needs the columns EXON_START and "
+                "EXON_END, each with numbers between commas, as in the tables of SpliceAI"
+            )
+        self._exon_ends: list[Integers] = []
+        for row, pair in enumerate(zip(starts, stops, strict=True)):
+            firsts, ends = (self._numbers(row, cell) for cell in pair)
+            ends = np.concatenate([firsts, ends - 1])
+            self._exon_ends.append(np.unique(ends))
+
+    def find_exon_ends(self, rows: Integers, starts: Integers) -> Integers:
+        """Return the distance from each position to the nearest end of an exon."""
+        found: list[int] = []
+        pairs: Any = zip(rows.tolist(), starts.tolist(), strict=True)
+        for row, start in pairs:
+            distances = self._exon_ends[row] - int(start)
+            nearest = np.argmin(np.abs(distances))
+            found.append(int(distances[nearest]))
+        return np.array(found, np.int64)
+
+    def _numbers(self, row: int, cell: Any) -> Integers:
+        texts = cell.split(",") if isinstance(cell, str) else list(cell)
+        try:
+            numbers = [int(text) for text in texts if text != ""]
+        except (TypeError, ValueError):
+            numbers = []
+        if not numbers:
+            raise self._spans.error(row, f"expected positions of exons, found {cell!r}")
+        return np.array(numbers, np.int64)
+
+    def _column(self, name: str) -> list[Any] | None:
+        """Return a column whose name may have capitals, a plural, or no underscore."""
+        columns = {it.lower().replace("_", ""): it for it in self._spans.columns}
+        key = name.replace("_", "")
+        found = columns.get(key) or columns.get(f"{key}s")
+        return None if found is None else self._spans.columns[found]
+
+
+def digest_spans(spans: Intervals | None) -> str:
+    """Return a hash of intervals and their other columns."""
+    if spans is None:
+        return "none"
+    texts = repr((spans.chroms, sorted(spans.columns.items())))
+    digest = hashlib.blake2b(texts.encode(), digest_size=16)
+    for column in (spans.starts, spans.stops, spans.strands):
+        digest.update(column.tobytes())
+    return digest.hexdigest()
