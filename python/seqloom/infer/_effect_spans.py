@@ -25,6 +25,7 @@ class SpansByContig:
 
     def __init__(self, spans: Intervals, genome: Genome) -> None:
         self._spans = spans
+        self._exon_ends: list[Integers] = []
         codes = {name: code for code, name in enumerate(dict.fromkeys(spans.chroms))}
         contigs = ContigNames(genome, spans.what)
         numbers = np.array([contigs.find(name) for name in codes], np.int64)
@@ -93,7 +94,6 @@ class SpansByContig:
                 f"{self._spans.what}: masked (--masked) needs the columns EXON_START and "
                 "EXON_END, each with numbers between commas, as in the tables of SpliceAI"
             )
-        self._exon_ends: list[Integers] = []
         for row, pair in enumerate(zip(starts, stops, strict=True)):
             firsts, ends = (self._numbers(row, cell) for cell in pair)
             ends = np.concatenate([firsts, ends - 1])
@@ -102,11 +102,9 @@ class SpansByContig:
     def find_exon_ends(self, rows: Integers, starts: Integers) -> Integers:
         """Return the distance from each position to the nearest end of an exon."""
         found: list[int] = []
-        pairs: Any = zip(rows.tolist(), starts.tolist(), strict=True)
-        for row, start in pairs:
-            distances = self._exon_ends[row] - int(start)
-            nearest = np.argmin(np.abs(distances))
-            found.append(int(distances[nearest]))
+        for row, start in zip(rows.tolist(), starts.tolist(), strict=True):
+            distances = self._exon_ends[row] - start
+            found.append(int(distances[np.abs(distances).argmin()]))
         return np.array(found, np.int64)
 
     def _numbers(self, row: int, cell: Any) -> Integers:
