@@ -101,11 +101,11 @@ class SpansByContig:
 
     def find_exon_ends(self, rows: Integers, starts: Integers) -> Integers:
         """Return the distance from each position to the nearest end of an exon."""
-        found: list[int] = []
-        for row, start in zip(rows.tolist(), starts.tolist(), strict=True):
-            distances = self._exon_ends[row] - start
-            found.append(int(distances[np.abs(distances).argmin()]))
-        return np.array(found, np.int64)
+        found: Integers = np.zeros(len(rows), np.int64)
+        for at, (row, start) in enumerate(zip(rows, starts, strict=True)):
+            distances = self._exon_ends[int(row)] - int(start)
+            found[at] = min(distances.tolist(), key=abs)
+        return found
 
     def _numbers(self, row: int, cell: Any) -> Integers:
         texts = cell.split(",") if isinstance(cell, str) else list(cell)
