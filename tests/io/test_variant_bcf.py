@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from seqloom.errors import ArgumentError, FileError, FormatError
+from seqloom.errors import FileError, FormatError
 from seqloom.io import VariantWriter, open_variants
 
 HEADER = (
@@ -339,8 +339,27 @@ def test_a_file_without_an_index_is_an_error_with_the_remedy(tmp_path):
         open_variants(path, region="chr1")
 
 
-def test_a_bcf_file_is_not_a_source_of_the_writer(tmp_path):
-    path = to_bcf(write_vcf(tmp_path, random_records(1, 3)))
-    with pytest.raises(ArgumentError, match="bcftools view -Oz"):
-        VariantWriter(tmp_path / "out.vcf", path)
-    assert not (tmp_path / "out.vcf").exists()
+def test_the_writer_converts_a_bcf_file_to_vcf(files, tmp_path):
+    path, texts = tmp_path / "out.vcf.gz", [f"END={5 * 10**6}"] * 800
+    info = [("END", "1", "Integer", "Last position")]
+    with VariantWriter(path, files[1], info=info) as writer:
+        writer.write(texts)
+    options = {"samples": True, "fields": FIELDS + FORMATS}
+    (expected,), (found,) = (read(it, **options)[0] for it in (files[0], path))
+    assert str(all_values(found)) == str(all_values(expected))
+    with open_variants(path, region="chr2:4000000", fields=["INFO/END"]) as reader:
+        assert sum(len(batch) for batch in reader.batches()) == 400
+        assert "IDX=" not in reader.header.replace("IDX=7", "")
+
+
+def test_a_converted_record_has_the_text_of_bcftools(tmp_path):
+    row = "chr1\t5\trs1\tA\tG,T\t3.5\tq10;s50\tDP=3;DB;AF=0.5,.;GENE=a,b"
+    row += "\tGT:AD:DS:FT\t0|1:1,2,3:0.25,.:PASS\t./2:.:.:.\t1:7:0.1,1e-05:x\n"
+    vcf = write_vcf(
+        tmp_path, [row, "chr2\t6\t.\tA\t.\t.\t.\t.\t.\t.\t.\t.\n"], ["a", "b", "c"]
+    )
+    bcf = to_bcf(vcf)
+    with VariantWriter(tmp_path / "out.vcf", bcf) as writer:
+        writer.write(["", ""])
+    expected = run(BCFTOOLS, "view", "--no-version", bcf).replace("1e-05", "1e-5")
+    assert (tmp_path / "out.vcf").read_text() == expected

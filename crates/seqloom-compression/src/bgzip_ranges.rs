@@ -10,9 +10,8 @@ use crate::input::zeroed_vec;
 use crate::seekable::{block_size_at, read_packed};
 use crate::text::{ReadError, TextSource};
 
-/// Two virtual offsets: of the first byte, and after the last byte. A virtual offset is the
-/// offset of a block in the file, shifted by 16 bits, plus the offset in the text of the
-/// block (SAM specification, section 4.1.1).
+/// Two virtual offsets: of the first byte, and after the last byte. A virtual offset is
+/// `block << 16 | offset`: the offset of a block in the file, and an offset in its text.
 pub type VirtualRange = (u64, u64);
 
 /// The text of the ranges of a bgzip file, one after the other.

@@ -111,19 +111,19 @@ fn header_fault(message: String) -> Fault {
 }
 
 /// The numbers at the start of a record.
-struct RecordStart {
-    contig: i32,
-    start: i64,
+pub(crate) struct RecordStart {
+    pub(crate) contig: i32,
+    pub(crate) start: i64,
     length: i64,
-    quality: f32,
-    info_count: usize,
-    alleles: usize,
-    samples: usize,
-    format_count: usize,
+    pub(crate) quality: f32,
+    pub(crate) info_count: usize,
+    pub(crate) alleles: usize,
+    pub(crate) samples: usize,
+    pub(crate) format_count: usize,
 }
 
 impl RecordStart {
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
+    pub(crate) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
         let contig = cursor.i32()?;
         let start = i64::from(cursor.i32()?);
         let length = i64::from(cursor.i32()?);
@@ -171,7 +171,8 @@ impl RecordParser {
         let id = cursor.values()?.text();
         let [mut alternatives, mut filter] = std::mem::take(&mut self.text);
         let reference = read_alleles(&mut cursor, start.alleles, &mut alternatives)?;
-        self.read_filter(&mut cursor, &mut filter)?;
+        filter.clear();
+        self.header.append_filters(cursor.values()?, &mut filter)?;
         if self.has_info {
             self.push_info_values(&mut cursor, &start, (number, columns))?;
         }
@@ -204,22 +205,6 @@ impl RecordParser {
         let ranges = regions.ranges(name).ok_or_else(|| other_contig(name))?;
         let end = record.start + record.length.max(1);
         Ok(overlaps(ranges, &(record.start..end)))
-    }
-
-    fn read_filter(&self, cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
-        out.clear();
-        for number in cursor.values()?.integers() {
-            let name = self.header.field_name(number);
-            let name = name.ok_or_else(|| unknown_number("FILTER", number))?;
-            if !out.is_empty() {
-                out.push(b';');
-            }
-            out.extend_from_slice(name);
-        }
-        if out.is_empty() {
-            out.push(b'.');
-        }
-        Ok(())
     }
 
     fn push_info_values(
@@ -336,8 +321,31 @@ impl RecordStart {
     }
 }
 
+impl Header {
+    /// Appends the names of the filters with these numbers; `.` if there are none.
+    pub(crate) fn append_filters(
+        &self,
+        numbers: TypedValues<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let before = out.len();
+        for number in numbers.integers() {
+            let name = self.field_name(number);
+            let name = name.ok_or_else(|| unknown_number("FILTER", number))?;
+            if out.len() > before {
+                out.push(b';');
+            }
+            out.extend_from_slice(name);
+        }
+        if out.len() == before {
+            out.push(b'.');
+        }
+        Ok(())
+    }
+}
+
 /// Reads the alleles. Returns REF, and writes ALT with commas to `alternatives`.
-fn read_alleles<'a>(
+pub(crate) fn read_alleles<'a>(
     cursor: &mut Cursor<'a>,
     count: usize,
     alternatives: &mut Vec<u8>,
@@ -364,6 +372,6 @@ fn read_alleles<'a>(
     Ok(reference)
 }
 
-fn unknown_number(what: &str, number: i32) -> Fault {
+pub(crate) fn unknown_number(what: &str, number: i32) -> Fault {
     Fault::of_file(format!("the header has no {what} with the number {number}"))
 }

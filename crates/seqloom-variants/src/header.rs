@@ -152,6 +152,11 @@ impl Header {
         self.dictionary.get(number)?.as_deref()
     }
 
+    /// Returns true if an INFO field has no value.
+    pub(crate) fn is_flag(&self, name: &[u8]) -> bool {
+        self.info.get(name).is_some_and(|it| it.kind == Kind::Flag)
+    }
+
     /// Removes the numbers of names from the text, as programs do that convert BCF to VCF.
     pub(crate) fn remove_numbers(&mut self) {
         let mut text = Vec::with_capacity(self.text.len());

@@ -1,7 +1,7 @@
 //! Variants: normal forms of alleles, their comparison with a genome, and sequences with an allele.
 //!
 //! ```text
-//! reader         reads the records of a file in batches: lines ── vcf ──> columns, bytes ── bcf ──> columns
+//! reader         reads the records of a file in batches of columns (record: VCF, bcf: BCF)
 //! index          finds the records of regions with a .tbi or .csi index
 //! write          writes the records of a file with further INFO fields, and an index
 //! genome         reads ranges of contigs in blocks
@@ -13,6 +13,7 @@
 #![deny(clippy::indexing_slicing)] // numbers in a file are not trusted as indices
 
 mod bcf;
+mod bcf_text;
 mod bytes;
 pub mod check;
 mod columns;

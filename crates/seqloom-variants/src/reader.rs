@@ -7,6 +7,7 @@ use seqloom_compression::{Compression, ReadError, TextSource, UnpackOptions, ope
 use seqloom_core::error::{Error, Fault, Result};
 
 use crate::bcf::BinaryRecords;
+use crate::bcf_text::append_record;
 use crate::columns::VariantColumns;
 use crate::fields::Field;
 use crate::header::{Header, check_start, read_header};
@@ -38,7 +39,7 @@ pub struct VariantReader {
     parser: RecordParser,
     records: u64,
     /// The line and the byte of the last record that was read as text.
-    last: (u64, u64),
+    last: (Option<u64>, u64),
     state: ReaderState,
 }
 
@@ -98,7 +99,7 @@ impl VariantReader {
             source: records,
             parser: RecordParser::new((header, report), (&options.samples, &options.fields))?,
             records: 0,
-            last: (0, 0),
+            last: (None, 0),
             state: ReaderState::Reading,
         })
     }
@@ -180,42 +181,35 @@ impl VariantReader {
         }
     }
 
-    /// Reads the text of the next record, without its line end. Returns false at the end of
-    /// the file.
+    /// Replaces `out` by the text of the next record, without its line end. Returns false at
+    /// the end of the file.
     pub(crate) fn read_text(&mut self, out: &mut Vec<u8>) -> Result<bool> {
-        let Records::Text(lines) = &mut self.source else {
-            return Err(self.binary_source_error());
-        };
-        loop {
-            let next = lines.next_line();
-            let next = next.map_err(|error| to_path_error(&self.path, error))?;
-            let Some(line) = next else {
-                return Ok(false);
-            };
-            let text = line.text.strip_suffix(b"\r").unwrap_or(line.text);
-            if !text.is_empty() {
-                self.last = (line.number, line.byte);
-                self.records += 1;
-                out.clear();
-                return append(out, text)
-                    .map(|()| true)
-                    .map_err(|error| Error::io(&self.path, &error));
+        out.clear();
+        let read = match &mut self.source {
+            Records::Text(lines) => read_line(lines, out, &mut self.last),
+            Records::Binary(records) => {
+                let read = records.next_record();
+                self.last = (None, records.offset);
+                read.and_then(|is_more| {
+                    if is_more {
+                        let appended = append_record(&self.parser.header, records.parts(), out);
+                        appended.map_err(ReadError::Damage)?;
+                    }
+                    Ok(is_more)
+                })
             }
+        };
+        match read {
+            Ok(is_more) => {
+                self.records += u64::from(is_more);
+                Ok(is_more)
+            }
+            Err(ReadError::Damage(fault)) if fault.byte.is_none() => {
+                self.records += 1;
+                self.of_record(Err(fault))
+            }
+            Err(error) => Err(to_path_error(&self.path, error)),
         }
-    }
-
-    /// Returns true if the records are text.
-    pub(crate) fn is_text(&self) -> bool {
-        matches!(self.source, Records::Text(_))
-    }
-
-    /// Returns the error for a BCF file of which the text of records is needed.
-    pub(crate) fn binary_source_error(&self) -> Error {
-        Error::argument(format!(
-            "{}: the source is a BCF file; convert it to VCF first: bcftools view -Oz -o \
-             NEW.vcf.gz FILE",
-            self.path.display()
-        ))
     }
 
     /// Adds the position of the last record to a fault.
@@ -223,7 +217,7 @@ impl VariantReader {
         result.map_err(|fault| {
             let fault = Fault {
                 record: Some(self.records.saturating_sub(1)),
-                line: Some(self.last.0),
+                line: self.last.0,
                 byte: Some(self.last.1),
                 ..fault
             };
@@ -324,6 +318,23 @@ impl Records {
     }
 }
 
+/// Appends the next line that is not empty, without its line end.
+fn read_line(
+    lines: &mut Lines,
+    out: &mut Vec<u8>,
+    position: &mut (Option<u64>, u64),
+) -> std::result::Result<bool, ReadError> {
+    while let Some(line) = lines.next_line()? {
+        let text = line.text.strip_suffix(b"\r").unwrap_or(line.text);
+        if !text.is_empty() {
+            *position = (Some(line.number), line.byte);
+            append(out, text)?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn needs_path(path: &Path) -> Error {
     let message = "region= needs the path of a file with an index";
     Error::argument(format!("{}: {message}", path.display()))
@@ -337,56 +348,4 @@ fn to_path_error(path: &Path, error: ReadError) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const HEADER: &str = "##fileformat=VCFv4.2\n##INFO=<ID=A,Number=1,Type=Integer,IDX=9>\n\
-        ##FORMAT=<ID=D,Number=R,Type=Float>\n\
-        #CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts1\ts2\n";
-
-    /// Reads all records, and returns the number before the end or an error.
-    fn read_all(text: Vec<u8>) -> Result<u64> {
-        let options = VariantReaderOptions {
-            threads: 1,
-            samples: SampleChoice::All,
-            fields: vec!["INFO/A".to_owned(), "FORMAT/D".to_owned()],
-            regions: Vec::new(),
-        };
-        let input = BufferedInput::new(Box::new(std::io::Cursor::new(text)));
-        let mut reader = VariantReader::new(Path::new("a.vcf"), input, &options)?;
-        let mut columns = VariantColumns::default();
-        while reader.refill_batch(&mut columns, 3, 1 << 20)? {
-            let rows = columns.len();
-            assert_eq!(columns.refs.rows().count(), rows);
-            assert_eq!(columns.genotypes.phased.len(), 2 * rows);
-            let alleles = columns.genotypes.narrow.len() + columns.genotypes.wide.len();
-            assert_eq!(alleles, 2 * rows * columns.genotypes.ploidy);
-        }
-        Ok(reader.records())
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_causes_a_panic(text in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = read_all(text);
-        }
-
-        #[test]
-        fn no_record_causes_a_panic(
-            records in "([c1AG.;=,:|/0-9D-]{0,6}[\t\t\t\t\t\t\n\r]){0,60}",
-        ) {
-            let _ = read_all([HEADER, &records].concat().into_bytes());
-        }
-
-        #[test]
-        fn no_sample_causes_a_panic(
-            rows in proptest::collection::vec("(GT|GT:D|D)(\t[01.2|/:,]{1,9}){2}", 0..5),
-        ) {
-            let fixed = "c\t5\t.\tA\tG\t.\t.\tA=1\t";
-            let rows: Vec<String> = rows.iter().map(|row| format!("{fixed}{row}\n")).collect();
-            let _ = read_all([HEADER, &rows.concat()].concat().into_bytes());
-        }
-    }
-}
+mod tests;

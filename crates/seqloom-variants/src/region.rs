@@ -136,8 +136,8 @@ pub(crate) fn other_contig(name: &[u8]) -> Fault {
     ))
 }
 
-/// Returns the end of the reference range of a record: INFO/END, or the end of REF if END
-/// is missing or not after the start.
+/// Returns the end of the reference range of a record: INFO/END if it is after the start,
+/// and otherwise the end of REF.
 pub(crate) fn reference_end(start: i64, reference: &[u8], info: &[u8]) -> i64 {
     let size = i64::try_from(as_u64(reference.len())).unwrap_or(i64::MAX);
     let mut entries = info.split(|byte| *byte == b';');

@@ -188,7 +188,7 @@ impl<'a> TypedValues<'a> {
             ValueType::Missing => {}
             ValueType::Text => out.extend_from_slice(self.text()),
             ValueType::Float => self.floats().for_each(|value| {
-                let text = (!value.is_nan()).then(|| value.to_string());
+                let text = (!value.is_nan()).then(|| to_decimal(value));
                 append_value(out, start, text.as_deref());
             }),
             _ => self.integers().for_each(|value| {
@@ -200,6 +200,15 @@ impl<'a> TypedValues<'a> {
             out.push(b'.');
         }
     }
+}
+
+/// Returns the shortest decimal number that gives the same value.
+pub(crate) fn to_decimal(value: f32) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-4..1e9).contains(&size) && size.is_finite() {
+        return format!("{value:e}");
+    }
+    value.to_string()
 }
 
 fn append_value(out: &mut Vec<u8>, start: usize, text: Option<&str>) {

@@ -70,9 +70,6 @@ impl VariantWriter {
         (info, threads): (&[InfoLine], usize),
     ) -> Result<Self> {
         let of_target = |error| Error::io(target, &error);
-        if !source.is_text() {
-            return Err(source.binary_source_error());
-        }
         let is_packed = target
             .extension()
             .is_some_and(|it| it.eq_ignore_ascii_case("gz") || it.eq_ignore_ascii_case("bgz"));
@@ -166,17 +163,16 @@ impl VariantWriter {
         if out.len() == info_start {
             out.push(b'.');
         }
+        let position = parse_position(fixed.position).unwrap_or_default() - 1;
+        let info = out.get(info_start..).unwrap_or_default();
+        let range = (position, reference_end(position, fixed.reference, info));
         out.extend_from_slice(record.get(record.len() - rest..).unwrap_or_default());
         out.push(b'\n');
         let end = self.offset + as_u64(out.len());
         if let Some(index) = &mut self.index {
-            let position = parse_position(fixed.position).unwrap_or_default() - 1;
             index.add(&IndexedRecord {
                 chrom: fixed.chrom,
-                range: (
-                    position,
-                    reference_end(position, fixed.reference, fixed.info),
-                ),
+                range,
                 text: (start, end),
             });
         }

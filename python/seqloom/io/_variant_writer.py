@@ -56,7 +56,8 @@ class VariantWriter:
         path: The path of the file. Names that end in ``.gz`` or ``.bgz`` are compressed as
             bgzip and get an index: ``.tbi``, or ``.csi`` if a contig has more than 2**29
             bases. A file whose records are not sorted gets no index.
-        source: The path of the VCF file with the records.
+        source: The path of the VCF or BCF file with the records. Records of a BCF file
+            become VCF text.
         info: The added fields: id, number of values, type and description of each. The
             number is an integer, ``A``, ``R``, ``G`` or ``.``. The type is ``Integer``,
             ``Float``, ``Flag``, ``Character`` or ``String``.
@@ -64,7 +65,7 @@ class VariantWriter:
 
     Raises:
         ArgumentError: A field of ``info`` is invalid, or both paths are the same file.
-        FormatError: The source is not a VCF file.
+        FormatError: The source is not a VCF or BCF file.
 
     Examples:
         >>> from pathlib import Path
