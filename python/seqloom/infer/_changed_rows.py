@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from seqloom.infer._changed_slices import Piece, Reference, Run, Slices
+from seqloom.infer._changed_slices import Reference, Run, Slice, Slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,10 +83,10 @@ class Changes:
             axis,
             length,
             self._find_runs(),
-            Piece(array, self.starts),
+            Slice(array, self.starts),
             reference,
-            Piece(left, np.zeros_like(self.starts)) if left_stop else None,
-            Piece(right, np.full_like(self.starts, right_start)),
+            Slice(left, np.zeros_like(self.starts)) if left_stop else None,
+            Slice(right, np.full_like(self.starts, right_start)),
             self.before if self.before.any() else None,
             self.after if self.after.any() else None,
             left_stop,

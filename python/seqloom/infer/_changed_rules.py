@@ -46,6 +46,11 @@ class LocalOperation:
         return self.narrow is None and not self.is_padding
 
     @property
+    def widens_slices(self) -> bool:
+        """True if slices of the result contain the positions of the argument's slices."""
+        return self.stride == 1 and 0 <= self.padding <= self.reach
+
+    @property
     def length(self) -> int:
         """The number of positions of the result."""
         return self.operation.outputs[0].shape[self.axis]

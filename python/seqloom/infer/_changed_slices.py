@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from seqloom.errors import CaptureError
+from seqloom.tensor._families._numpy_arrays import allocate
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
+
+    from seqloom.infer._changed_rules import LocalOperation
 
     Integers = NDArray[np.int64]
 
@@ -20,7 +27,7 @@ class Range(NamedTuple):
     width: int
 
 
-class Piece(NamedTuple):
+class Slice(NamedTuple):
     """Slices of all rows, with the first position of each slice."""
 
     array: NDArray[Any]
@@ -57,21 +64,22 @@ class Slices:
     axis: int
     length: int
     runs: list[Run]
-    middle: Piece
+    middle: Slice
     reference: Reference | None = None
-    left: Piece | None = None
-    right: Piece | None = None
+    left: Slice | None = None
+    right: Slice | None = None
     before: Integers | None = None
     after: Integers | None = None
     left_stop: int = 0
     right_start: int = -1
-    copies: tuple[Piece, ...] = ()  # slices that were read, and may be read again
+    copies: tuple[Slice, ...] = ()  # slices that were read, and may be read again
 
     @classmethod
     def of_whole(cls, array: NDArray[Any], axis: int) -> Slices:
         """Return all positions of sequences."""
-        piece = Piece(array, np.zeros(len(array), np.int64))
-        return cls(axis, array.shape[axis], [Run(0, len(array), 0)], piece)
+        starts = np.zeros(len(array), np.int64)
+        run = Run(0, len(array), 0)
+        return cls(axis, array.shape[axis], [run], Slice(array, starts))
 
     @property
     def width(self) -> int:
@@ -79,7 +87,7 @@ class Slices:
         return self.middle.array.shape[self.axis]
 
     @property
-    def pieces(self) -> list[Piece]:
+    def slices(self) -> list[Slice]:
         """The slices that exist."""
         return [it for it in (self.middle, self.left, self.right) if it is not None]
 
@@ -87,14 +95,14 @@ class Slices:
         """Return other slices of the value; `fill` is the value outside of its ends."""
         starts, width = places
         is_inside = int(starts.min()) >= 0 and int(starts.max()) + width <= self.length
-        for piece in (*self.pieces, *self.copies) if is_inside else ():
-            first = int(starts[0] - piece.starts[0])
-            is_within = 0 <= first <= piece.array.shape[self.axis] - width
-            if is_within and (starts - piece.starts == first).all():
-                return piece.array[self._at(first, first + width)]
+        for one in (*self.slices, *self.copies) if is_inside else ():
+            first = int(starts[0] - one.starts[0])
+            is_within = 0 <= first <= one.array.shape[self.axis] - width
+            if is_within and (starts - one.starts == first).all():
+                return one.array[self._at(first, first + width)]
         shape = list(self.middle.array.shape)
         shape[self.axis] = width
-        made = np.empty(shape, self.middle.array.dtype)
+        made = allocate(tuple(shape), self.middle.array.dtype)
         for run in self.runs:
             self._fill_run(made, run, int(starts[run.first]), fill=fill)
         return made
@@ -111,7 +119,7 @@ class Slices:
         place = Range(np.full_like(starts, first), last - first)
         return replace(
             self,
-            middle=Piece(self.read(place), place.starts),
+            middle=Slice(self.read(place), place.starts),
             left=None,
             right=None,
             before=None,
@@ -122,6 +130,14 @@ class Slices:
         """Return all positions of each sequence."""
         return self.read(Range(np.zeros_like(self.middle.starts), self.length))
 
+    def map(self, function: Callable[[NDArray[Any]], NDArray[Any]], axis: int) -> Slices:
+        """Return the values of a function that keeps the positions."""
+        middle, left, right = (
+            it and Slice(function(it.array), it.starts)
+            for it in (self.middle, self.left, self.right)
+        )
+        return replace(self, axis=axis, middle=middle, left=left, right=right, copies=())
+
     def _fill_run(self, made: NDArray[Any], run: Run, start: int, *, fill: float) -> None:
         """Fill the rows of a run, whose slices begin at `start`."""
         into, stop = made[run.first : run.stop], start + made.shape[self.axis]
@@ -131,6 +147,9 @@ class Slices:
             into[self._at(max(self.length - start, 0), stop - start)] = fill
         low = int(self.middle.starts[run.first])
         high = low + self.width
+        is_stored = low <= max(start, 0) and min(stop, self.length) <= high
+        if self.reference is None and not is_stored:
+            raise CaptureError(f"positions {start} to {stop} of a value are not stored")
         if self.reference is not None:
             source = self.reference.rows[run.source][None]
             for moved, limits in (
@@ -140,7 +159,7 @@ class Slices:
                 shift = 0 if moved is None else int(moved[run.first])
                 first = self.reference.start + shift
                 self._copy(into, start, source, first=first, limits=limits)
-        for array, starts in self.pieces:
+        for array, starts in self.slices:
             rows, first = array[run.first : run.stop], int(starts[run.first])
             self._copy(into, start, rows, first=first, limits=(start, stop))
 
@@ -163,3 +182,83 @@ class Slices:
 
     def _at(self, start: int, stop: int) -> Any:
         return (*(slice(None),) * self.axis, slice(start, stop))
+
+
+class Plan(NamedTuple):
+    """The slices of a result; see `Slices`."""
+
+    middle: Range
+    left: Range | None
+    right: Range | None
+    before: Integers | None
+    after: Integers | None
+    left_stop: int
+    right_start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The needed positions of a result, and the positions of the references."""
+
+    low: int
+    high: int
+    first: int
+    last: int
+    longer: int  # how many more positions alternatives have
+    least: int  # the minimum width of slices
+
+    def fit(self, starts: Integers, stops: Integers) -> Range:
+        """Return slices of a common width within the needed positions."""
+        low, high = self.low, self.high
+        first, last = int(starts.min()), int(stops.max())
+        if first < low or last > high:
+            stops, starts = np.minimum(stops, high), np.maximum(starts, low)
+        width = min(max(int((stops - starts).max()), self.least), high - low)
+        if first >= low and int(starts.max()) + width <= high:
+            return Range(starts, width)
+        return Range(np.clip(starts, low, high - width), width)
+
+    def fit_end(self, start: int, stop: int, rows: int) -> Range | None:
+        """Return positions that are the same in each row; None if none is needed."""
+        if max(start, self.low) >= min(stop, self.high):
+            return None
+        return self.fit(np.full(rows, start), np.full(rows, stop))
+
+
+def plan_slices(rule: LocalOperation, local: Sequence[Slices], extent: Extent) -> Plan:
+    """Return the slices of a result that differ from the reference."""
+    before = _scale([it.before for it in local], rule.stride)
+    after = _scale([it.after for it in local], rule.stride)
+    starts, stops = local[0].middle.starts, local[0].middle.starts + local[0].width
+    for other in local[1:]:
+        starts = np.minimum(starts, other.middle.starts)
+        stops = np.maximum(stops, other.middle.starts + other.width)
+    starts, stops = rule.find_first(starts), rule.find_stop(stops)
+    left_stop, right_start = 0, rule.length
+    if before is not None:
+        left_stop = rule.find_stop(max(it.left_stop for it in local))
+        left_stop = max(left_stop, extent.first + int(before.max()))
+        starts = np.minimum(starts, extent.last + before)
+    if after is not None:
+        stops = np.maximum(stops, extent.first + after)
+    if after is not None and (after != extent.longer).any():
+        right_start = rule.find_first(min(it.right_start for it in local))
+        right_start = min(right_start, extent.last + int(after.min()), rule.length)
+    middle = extent.fit(starts, stops)
+    left, right = (
+        extent.fit_end(*it, len(starts))
+        for it in ((0, left_stop), (right_start, rule.length))
+    )
+    total = sum(it.width for it in (middle, left, right) if it is not None)
+    low, high = extent.low, extent.high
+    # Computing all positions costs little more than most positions.
+    if 8 * total >= 7 * (high - low):
+        middle = Range(np.full_like(starts, low), high - low)
+        return Plan(middle, None, None, None, None, 0, rule.length)
+    return Plan(middle, left, right, before, after, left_stop, right_start)
+
+
+def _scale(moves: list[Integers | None], stride: int) -> Integers | None:
+    """Return the moves of a result; all its local arguments have the same moves."""
+    found = [it for it in moves if it is not None]
+    return found[0] // stride if len(found) == len(moves) else None
