@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom.infer._changed_rules import LocalOperation, split_graph
 from seqloom.infer._changed_slices import (
     Extent,
+    Plan,
     Range,
     Reference,
     Slice,
@@ -29,15 +30,32 @@ if TYPE_CHECKING:
     Bounds = tuple[int, int]  # the first position, and the position after the last
     References = dict[int, Reference]
 
+# The maximum number of groups of which the positions of all slices are stored.
+_MAX_PLANS = 64
 # The convolution kernels may round differently if there are fewer windows.
 _MIN_WINDOWS = 16
 
 
-class Origin(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Origin:
     """The values of the references, and the graph that computed them."""
 
     graph: LocalGraph
     references: References
+    # Many variants change the same positions of their windows.
+    _plans: dict[Any, dict[int, Plan]] = field(default_factory=dict[Any, dict[int, Plan]])
+
+    def find_plans(self, inputs: Slices) -> dict[int, Plan]:
+        """Return the plans of slices that begin as these inputs."""
+        arrays = inputs.middle.starts, inputs.before, inputs.after
+        key = (
+            inputs.length,
+            inputs.width,
+            *(None if it is None else it.tobytes() for it in arrays),
+        )
+        if len(self._plans) >= _MAX_PLANS:
+            self._plans.clear()
+        return self._plans.setdefault(key, {})
 
 
 class LocalGraph:
@@ -102,11 +120,11 @@ class LocalGraph:
             low, high = self._bounds[step.number]
             places = Range(np.full(len(inputs), low, np.int64), high - low)
             array = step.run(values, known, places)
-            values[step.number] = replace(
-                values[number],
-                axis=step.rule.axis,
-                length=step.rule.length,
-                middle=Slice(array, places.starts),
+            values[step.number] = Slices(
+                step.rule.axis,
+                step.rule.length,
+                values[number].runs,
+                Slice(array, places.starts),
             )
             if step.number in self._kept:
                 self._keep(step.number, values[step.number], references)
@@ -118,8 +136,10 @@ class LocalGraph:
     ) -> list[NDArray[Any]]:
         """Compute the changed positions of the local values."""
         values = {self._input.number: inputs}
+        plans = origin.find_plans(inputs)
         for step in self.steps:
-            values[step.number] = self._run_step(step, values, known, origin=origin)
+            made = self._run_step(step, values, known, origin=origin, plans=plans)
+            values[step.number] = made
             self._forget(values, step)
         return [values[it].to_whole() for it in self._ends]
 
@@ -160,25 +180,39 @@ class LocalGraph:
         known: dict[int, Array],
         *,
         origin: Origin,
+        plans: dict[int, Plan],
     ) -> Slices:
         """Return the slices of one result."""
         rule, number = step.rule, step.number
         for it in step.local:
             if not step.keeps_moves(values[it]):
                 values[it] = values[it].merge(*self._bounds[it])
-        reference = origin.references.get(number)
         first = values[step.local[0]]
-        if self._bounds[number] == self._bounds[step.local[0]] and step.is_simple:
-            made = first.map(lambda array: step.call(array, known), rule.axis)
-            return replace(made, reference=reference)
-        extent = self._find_extent(rule, number, origin)
-        plan = plan_slices(rule, [values[it] for it in step.local], extent)
-        middle, left, right = (
-            it and Slice(step.run(values, known, it), it.starts) for it in plan[:3]
-        )
-        moves = plan[3:]
+        if step.is_simple and self._bounds[number] == self._bounds[step.local[0]]:
+            middle, left, right = (
+                it and Slice(step.call(it.array, known), it.starts)
+                for it in (first.middle, first.left, first.right)
+            )
+            moves = first.before, first.after, first.left_stop, first.right_start
+        else:
+            plan = plans.get(number)
+            if plan is None:
+                extent = self._find_extent(rule, number, origin)
+                plan = plan_slices(rule, [values[it] for it in step.local], extent)
+                plans[number] = plan
+            middle, left, right = (
+                it and Slice(step.run(values, known, it), it.starts) for it in plan[:3]
+            )
+            moves = plan[3:]
         return Slices(
-            rule.axis, rule.length, first.runs, middle, reference, left, right, *moves
+            rule.axis,
+            rule.length,
+            first.runs,
+            middle,
+            left,
+            right,
+            *moves,
+            reference=origin.references.get(number),
         )
 
     def _find_extent(self, rule: LocalOperation, number: int, origin: Origin) -> Extent:

@@ -39,9 +39,11 @@ if TYPE_CHECKING:
 
 # Arrays of a batch besides the encoded residues. There is no mask without padding.
 _OTHER_ARRAYS = frozenset({"lengths", "covariates"})
-# The maximum number of alternatives, and of their positions, that are computed together.
+# The maximum number of sequences, and of their positions, that are computed whole together.
 _MAX_BATCH = 64
-_MAX_GROUP_POSITIONS = 1 << 14
+_MAX_BATCH_POSITIONS = 1 << 13
+# The number of such batches of alternatives that are computed together.
+_GROUP_BATCHES = 4
 # The maximum number of lengths for which a network stays captured.
 _MAX_NETWORKS = 16
 # The number of bytes of one value of the references that are computed together, so that
@@ -201,7 +203,9 @@ class LocalNetwork:
     ) -> Iterator[tuple[Integers, NDArray[np.float32]]]:
         """Yield groups of alternatives with their outputs."""
         graph = self._graph
-        for group in find_changes(pairs, self._axis).split(graph.batch_size):
+        for group in find_changes(pairs, self._axis).split(
+            _GROUP_BATCHES * graph.batch_size
+        ):
             inputs = group.slice(
                 pairs.alternative, self._axis, origin.references[self._number]
             )
@@ -225,4 +229,4 @@ class LocalNetwork:
 
 def _count_rows(length: int) -> int:
     """Return the number of sequences that are computed together."""
-    return max(2, min(_MAX_BATCH, _MAX_GROUP_POSITIONS // length))
+    return max(2, min(_MAX_BATCH, _MAX_BATCH_POSITIONS // length))

@@ -84,13 +84,13 @@ class Changes:
             length,
             self._find_runs(),
             Slice(array, self.starts),
-            reference,
             Slice(left, np.zeros_like(self.starts)) if left_stop else None,
             Slice(right, np.full_like(self.starts, right_start)),
             self.before if self.before.any() else None,
             self.after if self.after.any() else None,
             left_stop,
             right_start,
+            reference,
         )
 
     def _take(self, rows: Integers) -> Changes:

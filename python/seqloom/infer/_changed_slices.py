@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from seqloom.errors import CaptureError
 from seqloom.tensor._families._numpy_arrays import allocate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -51,7 +51,7 @@ class Reference(NamedTuple):
     length: int  # the number of positions of the whole value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Slices:
     """A value of several alternatives, at positions that may differ from the reference.
 
@@ -65,14 +65,15 @@ class Slices:
     length: int
     runs: list[Run]
     middle: Slice
-    reference: Reference | None = None
     left: Slice | None = None
     right: Slice | None = None
     before: Integers | None = None
     after: Integers | None = None
     left_stop: int = 0
     right_start: int = -1
-    copies: tuple[Slice, ...] = ()  # slices that were read, and may be read again
+    reference: Reference | None = None
+    # Slices that were read, and may be read again.
+    copies: list[Slice] = field(default_factory=list[Slice])
 
     @classmethod
     def of_whole(cls, array: NDArray[Any], axis: int) -> Slices:
@@ -117,26 +118,18 @@ class Slices:
             stops = np.full_like(starts, stop)
         first, last = int(starts.min()), int(stops.max())
         place = Range(np.full_like(starts, first), last - first)
-        return replace(
-            self,
-            middle=Slice(self.read(place), place.starts),
-            left=None,
-            right=None,
-            before=None,
-            after=None,
+        array = self.read(place)
+        return Slices(
+            self.axis,
+            self.length,
+            self.runs,
+            Slice(array, place.starts),
+            reference=self.reference,
         )
 
     def to_whole(self) -> NDArray[Any]:
         """Return all positions of each sequence."""
         return self.read(Range(np.zeros_like(self.middle.starts), self.length))
-
-    def map(self, function: Callable[[NDArray[Any]], NDArray[Any]], axis: int) -> Slices:
-        """Return the values of a function that keeps the positions."""
-        middle, left, right = (
-            it and Slice(function(it.array), it.starts)
-            for it in (self.middle, self.left, self.right)
-        )
-        return replace(self, axis=axis, middle=middle, left=left, right=right, copies=())
 
     def _fill_run(self, made: NDArray[Any], run: Run, start: int, *, fill: float) -> None:
         """Fill the rows of a run, whose slices begin at `start`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,7 +85,7 @@ class Step:
         array = source.read(Range(first, rule.count_read(width)), fill=rule.fill)
         if rule.is_padding:
             return array
-        values[number] = replace(source, copies=(*source.copies, Slice(array, first)))
+        source.copies.append(Slice(array, first))
         return self._narrow({**fixed, number: array})
 
     def _call(
