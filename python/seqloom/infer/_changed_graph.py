@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Bounds = tuple[int, int]  # the first position, and the position after the last
     References = dict[int, Reference]
 
-# The maximum number of groups of which the positions of all slices are stored.
+# The maximum number of groups whose plans are stored.
 _MAX_PLANS = 64
 # The convolution kernels may round differently if there are fewer windows.
 _MIN_WINDOWS = 16
@@ -77,6 +77,8 @@ class LocalGraph:
         used = [it for op in parts.whole for it in op.inputs()]
         self._ends = {it.number: it for it in (*used, self._output) if it.number in axes}
         self._bounds = _find_bounds(parts.local, axes, self._ends)
+        # The inputs are always whole.
+        self._bounds[self._input.number] = 0, self._input.shape[axes[self._input.number]]
         self._kept = self._ends.keys() | _find_read_values(self.steps, self._bounds)
         self._last_uses = _find_last_uses(self.steps)
         needed = [it for it in used if it.number not in axes]
@@ -113,23 +115,31 @@ class LocalGraph:
         self, inputs: NDArray[Any], known: dict[int, Array], references: References
     ) -> list[NDArray[Any]]:
         """Compute whole sequences, and add the values that slices need to `references`."""
-        number = self._input.number
-        values = {number: Slices.of_whole(inputs, self._axes[number])}
-        self._keep(number, values[number], references)
+        arrays = {self._input.number: inputs}
+        self._keep(self._input.number, inputs, references)
         for step in self.steps:
-            low, high = self._bounds[step.number]
-            places = Range(np.full(len(inputs), low, np.int64), high - low)
-            array = step.run(values, known, places)
-            values[step.number] = Slices(
-                step.rule.axis,
-                step.rule.length,
-                values[number].runs,
-                Slice(array, places.starts),
-            )
+            array = self._run_whole_step(step, arrays, known)
+            arrays[step.number] = array
             if step.number in self._kept:
-                self._keep(step.number, values[step.number], references)
-            self._forget(values, step)
-        return [values[it].to_whole() for it in self._ends]
+                self._keep(step.number, array, references)
+            self._forget(arrays, step)
+        return [arrays[it] for it in self._ends]
+
+    def _run_whole_step(
+        self, step: Step, arrays: dict[int, NDArray[Any]], known: dict[int, Array]
+    ) -> NDArray[Any]:
+        """Return the needed positions of the result for whole sequences."""
+        bounds = {it: self.describe(it) for it in (step.number, *step.local)}
+        is_full = all(it == (0, length) for it, length in bounds.values())
+        if is_full and not step.rule.is_padding:
+            return step.call(arrays, known)
+        values = {
+            it: Slices.of_part(arrays[it], self._axes[it], self.describe(it))
+            for it in step.local
+        }
+        (low, high), _ = bounds[step.number]
+        starts = np.full(len(arrays[step.local[0]]), low, np.int64)
+        return step.run(values, known, Range(starts, high - low))
 
     def run_changed(
         self, inputs: Slices, known: dict[int, Array], origin: Origin
@@ -160,14 +170,14 @@ class LocalGraph:
             found.append(made[: count - start])
         return np.concatenate(found)
 
-    def _keep(self, number: int, value: Slices, references: References) -> None:
+    def _keep(self, number: int, array: NDArray[Any], references: References) -> None:
         """Add the rows of a value to the references."""
-        start = int(value.middle.starts[0])
+        (low, high), length = self.describe(number)
         old = references.get(number)
-        rows = [*(old.rows if old is not None else ()), *value.middle.array]
-        references[number] = Reference(rows, start, start + value.width, value.length)
+        rows = [*(old.rows if old is not None else ()), *array]
+        references[number] = Reference(rows, low, high, length)
 
-    def _forget(self, values: dict[int, Slices], step: Step) -> None:
+    def _forget(self, values: dict[int, Any], step: Step) -> None:
         """Delete the values that no later operation reads."""
         for unused in self._last_uses.get(step.number, ()):
             if unused not in self._ends:
@@ -188,30 +198,25 @@ class LocalGraph:
             if not step.keeps_moves(values[it]):
                 values[it] = values[it].merge(*self._bounds[it])
         first = values[step.local[0]]
-        if step.is_simple and self._bounds[number] == self._bounds[step.local[0]]:
-            middle, left, right = (
-                it and Slice(step.call(it.array, known), it.starts)
-                for it in (first.middle, first.left, first.right)
-            )
-            moves = first.before, first.after, first.left_stop, first.right_start
-        else:
+        plan = first.plan
+        if not step.is_simple or self._bounds[number] != self._bounds[step.local[0]]:
             plan = plans.get(number)
             if plan is None:
                 extent = self._find_extent(rule, number, origin)
                 plan = plan_slices(rule, [values[it] for it in step.local], extent)
                 plans[number] = plan
-            middle, left, right = (
-                it and Slice(step.run(values, known, it), it.starts) for it in plan[:3]
-            )
-            moves = plan[3:]
+
+        def compute(places: Range) -> Slice:
+            return Slice(step.run(values, known, places), places.starts)
+
         return Slices(
             rule.axis,
             rule.length,
             first.runs,
-            middle,
-            left,
-            right,
-            *moves,
+            compute(plan.middle),
+            None if plan.left is None else compute(plan.left),
+            None if plan.right is None else compute(plan.right),
+            *plan[3:],
             reference=origin.references.get(number),
         )
 

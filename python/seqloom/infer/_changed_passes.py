@@ -48,7 +48,7 @@ _GROUP_BATCHES = 4
 _MAX_NETWORKS = 16
 # The number of bytes of one value of the references that are computed together, so that
 # the values remain in the cache of the processor.
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 1 << 21
 # The maximum number of bytes of the stored values of references.
 _MAX_REFERENCE_BYTES = 1 << 27
 

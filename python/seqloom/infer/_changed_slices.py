@@ -76,11 +76,13 @@ class Slices:
     copies: list[Slice] = field(default_factory=list[Slice])
 
     @classmethod
-    def of_whole(cls, array: NDArray[Any], axis: int) -> Slices:
-        """Return all positions of sequences."""
-        starts = np.zeros(len(array), np.int64)
-        run = Run(0, len(array), 0)
-        return cls(axis, array.shape[axis], [run], Slice(array, starts))
+    def of_part(
+        cls, array: NDArray[Any], axis: int, extent: tuple[tuple[int, int], int]
+    ) -> Slices:
+        """Return the needed positions of whole sequences, from `LocalGraph.describe`."""
+        (start, _), length = extent
+        starts = np.full(len(array), start, np.int64)
+        return cls(axis, length, [Run(0, len(array), 0)], Slice(array, starts))
 
     @property
     def width(self) -> int:
@@ -91,6 +93,16 @@ class Slices:
     def slices(self) -> list[Slice]:
         """The slices that exist."""
         return [it for it in (self.middle, self.left, self.right) if it is not None]
+
+    @property
+    def plan(self) -> Plan:
+        """The positions of the slices."""
+        left, right = (
+            it and Range(it.starts, it.array.shape[self.axis])
+            for it in (self.left, self.right)
+        )
+        moves = self.before, self.after, self.left_stop, self.right_start
+        return Plan(Range(self.middle.starts, self.width), left, right, *moves)
 
     def read(self, places: Range, *, fill: float = 0) -> NDArray[Any]:
         """Return other slices of the value; `fill` is the value outside of its ends."""

@@ -63,10 +63,11 @@ class Step:
         is_aligned = not any((it % self.rule.stride).any() for it in moves)
         return not moves or (is_aligned and not self._tables)
 
-    def call(self, array: NDArray[Any], known: Arrays) -> NDArray[Any]:
-        """Compute the result at the positions of the only local argument."""
-        size = len(array), array.shape[self._axis]
-        return self._call({self.local[0]: array}, known, size)
+    def call(self, arrays: Mapping[int, NDArray[Any]], known: Arrays) -> NDArray[Any]:
+        """Compute the result at all positions of the local arguments."""
+        local = {it: arrays[it] for it in self.local}
+        array = local[self.local[0]]
+        return self._call(local, known, (len(array), array.shape[self._axis]))
 
     def run(self, values: dict[int, Slices], known: Arrays, places: Range) -> NDArray[Any]:
         """Compute slices of the result."""
@@ -126,8 +127,9 @@ def _prepare_call(operation: Operation, backend: Backend) -> Callable[[Arrays], 
 
     def call_flat(arrays: Arrays) -> Any:
         found = [arrays[it.number] if isinstance(it, Value) else it for it in args]
-        result = function(*found, **operation.options)
-        return result if isinstance(result, np.ndarray) else flatten(result)[0]
+        result: Any = function(*found, **operation.options)
+        is_array = type(result) is np.ndarray
+        return result if is_array else flatten(result)[0]
 
     is_flat = sum(isinstance(it, Value) for it in args) == len(operation.inputs())
     return call_flat if is_flat else call
