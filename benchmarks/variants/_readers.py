@@ -26,7 +26,7 @@ def read_with_seqloom(path: str, threads: int, *, genotypes: bool) -> Iterator[i
     samples = True if genotypes else None
     with sl.io.open_variants(path, samples=samples, threads=threads) as reader:
         for batch in reader.batches():
-            if genotypes:
+            if batch.genotypes is not None:
                 assert batch.genotypes.shape[0] == len(batch.starts)
             yield len(batch.starts)
 
@@ -53,6 +53,8 @@ def text_of_seqloom(path: str) -> Iterator[str]:
         for batch in reader.batches():
             texts = batch.refs.to_list(), batch.alts.to_list()
             columns = batch.chroms, batch.starts.tolist(), *texts
+            assert batch.genotypes is not None
+            assert batch.phased is not None
             genotypes = zip(batch.genotypes, batch.phased, strict=True)
             for chrom, start, ref, alt in zip(*columns, strict=True):
                 calls, phased = next(genotypes)

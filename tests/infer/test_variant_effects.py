@@ -1,6 +1,7 @@
 """Tests that effects are differences of the scores that `predict` gives to sequences."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -90,7 +91,7 @@ def test_both_anchors_average_windows_with_a_common_end(genome):
 
 
 def test_strands_and_shifts_are_averaged_for_both_alleles(genome):
-    options = {"width": 9, "reverse_complement": True, "shifts": (-1, 2)}
+    options: dict[str, Any] = {"width": 9, "reverse_complement": True, "shifts": (-1, 2)}
     effects = variant_effects(MODEL, records((20, "A", "C")), genome, **options)
     windows = [GENOME[16 + shift : 25 + shift] for shift in (-1, 2)]
     windows += [window.translate(COMPLEMENT)[::-1] for window in windows]
@@ -141,10 +142,10 @@ def test_a_reference_that_differs_is_an_error_with_counts(genome):
 
 
 def test_swap_scores_the_allele_of_the_genome_as_reference(genome):
-    options = {"width": 9, "on_mismatch": "swap"}
+    options: dict[str, Any] = {"width": 9, "on_mismatch": "swap"}
     effects = variant_effects(MODEL, records((20, "C", "A")), genome, **options)
     expected = variant_effects(MODEL, records((20, "A", "C")), genome, width=9)
-    assert effects.status, effects.refs == (["swapped"], ["C"])
+    assert (effects.status, effects.refs) == (["swapped"], ["C"])
     assert effects["difference_yes"] == expected["difference_yes"]
 
 
@@ -223,7 +224,7 @@ def test_within_beyond_the_outputs_is_an_error(genome):
 
 
 def test_genes_orient_and_mask_the_window(genome):
-    genes = {"name": ["plus", "minus"], "chrom": ["chr1"] * 2, "start": [18, 0]}
+    genes: dict[str, Any] = {"name": ["plus", "minus"], "chrom": ["chr1"] * 2, "start": [18, 0]}
     genes |= {"stop": [40, 24], "strand": ["+", "-"]}
     effects = variant_effects(MODEL, records((20, "A", "C")), genome, width=9, genes=genes)
     plus = f"NN{GENOME[18:25]}"
@@ -304,9 +305,9 @@ def test_split_substitutions_have_the_scores_of_single_bases(genome):
 
 
 def test_masked_effects_are_new_sites_and_lost_exon_ends(genome):
-    genes = {"#NAME": ["g"], "CHROM": ["chr1"], "STRAND": ["+"], "TX_START": [5]}
+    genes: dict[str, Any] = {"#NAME": ["g"], "CHROM": ["chr1"], "STRAND": ["+"], "TX_START": [5]}
     genes |= {"TX_END": [45], "EXON_START": ["5,19,"], "EXON_END": ["11,45,"]}
-    options = {"width": 21, "within": 3, "genes": genes}
+    options: dict[str, Any] = {"width": 21, "within": 3, "genes": genes}
     batch = records((20, "A", "C"), (24, "C", "G"))
     plain = variant_effects(count_bases(), batch, genome, **options)
     masked = variant_effects(count_bases(), batch, genome, masked=True, **options)
@@ -319,8 +320,8 @@ def test_masked_effects_are_new_sites_and_lost_exon_ends(genome):
 
 
 def test_masked_effects_need_exons(genome):
-    genes = {"name": ["g"], "chrom": ["chr1"], "start": [5], "stop": [45], "strand": ["+"]}
-    options = {"width": 21, "masked": True}
+    genes: dict[str, Any] = {"name": ["g"], "chrom": ["chr1"], "start": [5], "stop": [45], "strand": ["+"]}
+    options: dict[str, Any] = {"width": 21, "masked": True}
     with pytest.raises(ArgumentError, match=r"masked \(--masked\) needs genes"):
         variant_effects(count_bases(), records((20, "A", "C")), genome, **options)
     options |= {"within": 3, "genes": genes}

@@ -136,8 +136,8 @@ class ExportedNetwork:
             if path.is_dir()
             else zipfile.Path(path, MANIFEST).read_bytes()
         )
-        facts = json.loads(text)
-        lengths = set((facts.get("training") or {}).get("lengths") or ())
+        facts: dict[str, Any] = json.loads(text)
+        lengths: set[int] = set((facts.get("training") or {}).get("lengths") or ())
         width = lengths.pop() if len(lengths) == 1 else facts.get("length")
         return cls(path, threads, facts["checksum"], width=width)
 
