@@ -137,7 +137,8 @@ class ExportedNetwork:
             else zipfile.Path(path, MANIFEST).read_bytes()
         )
         facts: dict[str, Any] = json.loads(text)
-        lengths: set[int] = set((facts.get("training") or {}).get("lengths") or ())
+        training: dict[str, Any] = facts.get("training") or {}
+        lengths: set[int] = set(training.get("lengths") or ())
         width = lengths.pop() if len(lengths) == 1 else facts.get("length")
         return cls(path, threads, facts["checksum"], width=width)
 
