@@ -117,7 +117,8 @@ def write_page(name: str, notebook: Any) -> None:
     rmtree(PAGES / f"{name}_files", ignore_errors=True)
     (PAGES / f"{name}_files").mkdir(parents=True)
     for path, picture in output["outputs"].items():
-        (PAGES / path).write_bytes(shrink_png(picture))
+        is_png = path.endswith(".png")
+        (PAGES / path).write_bytes(shrink_png(picture) if is_png else picture)
     (PAGES / f"{name}.md").write_text(f"{title}\n\n{link}\n{text}\n", encoding="utf-8")
     nbformat.write(notebook, PAGES / f"{name}.ipynb")
 

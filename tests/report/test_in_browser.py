@@ -13,6 +13,7 @@ import pytest
 import chromium
 import seqloom as sl
 from seqloom.report import (
+    AllelePair,
     Confusion,
     Curve,
     Letters,
@@ -52,11 +53,19 @@ def full():
     names = ("EI", "IE", "a-class-with-a-long-name")
     letters = "".join(rng.choice([*"ACGT"], 60))
     marked = MarkedSequence("x" * 300, letters, rng.normal(size=60))
+    alleles = AllelePair(
+        title="alleles",
+        captions=("reference", "alternative"),
+        letters=(letters, letters[:30] + "-" + letters[31:]),
+        values=(rng.normal(size=60), rng.normal(size=60)),
+        positions=range(60),
+    )
     sections: Any = (
         curve_section(labels, scores, classes=names, name="test"),
         calibration_section(labels.ravel(), scores.ravel(), name="test"),
         Section(title="L", drawings=(Letters([marked], toward="up", away="down"),)),
         Section(title="Logo", drawings=(Logo("t", "ACGT", rng.normal(size=(60, 4))),)),
+        Section(title="Alleles", drawings=(alleles,)),
     )
     return Report(
         title="everything",

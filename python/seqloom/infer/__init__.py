@@ -7,6 +7,7 @@ from seqloom.infer import (
 from seqloom.infer._attributions import Attributions
 from seqloom.infer._effects_table import VariantEffects
 from seqloom.infer._explain import explain
+from seqloom.infer._explain_variant import VariantExplanation, explain_variant
 from seqloom.infer._kinds import Kind, register_kind
 from seqloom.infer._predict import evaluate, predict
 from seqloom.infer._scores import Scores
@@ -28,9 +29,11 @@ __all__ = [
     "Progress",
     "Scores",
     "VariantEffects",
+    "VariantExplanation",
     "embed",
     "evaluate",
     "explain",
+    "explain_variant",
     "load",
     "predict",
     "register_kind",

@@ -183,7 +183,7 @@ class EffectsJob:
             table = mark_edges(table, self._find_within(table))
         table, genes, status = self._match(table)
         records = table.records
-        alleles = np.array(_spell_alleles(table, self.scorer.genome), object)
+        alleles = np.array(spell_alleles(table, self.scorer.genome), object)
         alleles[~table.usable] = ""
         effects = VariantEffects(
             records + first,
@@ -267,7 +267,7 @@ def _digest_network(network: Any) -> str:
     return digest.hexdigest()
 
 
-def _spell_alleles(table: AlleleTable, genome: Genome) -> list[str]:
+def spell_alleles(table: AlleleTable, genome: Genome) -> list[str]:
     """Return the normal forms, such as ``chr1:5:A:G``."""
     names = [*genome.names, "?"]
     refs, alts = (_to_texts(it, None) for it in (table.refs, table.alts))

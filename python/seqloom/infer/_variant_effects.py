@@ -161,7 +161,7 @@ def variant_effects(
     if both:
         require_reverse_complement(networks[0].encoder)
     settings = ScoreSettings(
-        width=_find_width(width, networks[0].width),
+        width=find_width(width, networks[0].width),
         compare=_check_comparisons(compare),
         both_strands=both,
         shifts=_check_shifts(shifts, within),
@@ -228,7 +228,8 @@ def _open_store(job: EffectsJob, target: Path | TextIOBase) -> Generator[ScoreSt
     store.remove()
 
 
-def _find_width(width: int | None, trained: int | None) -> int:
+def find_width(width: int | None, trained: int | None) -> int:
+    """Return the number of bases of a window; raise if it is not known."""
     if width is not None:
         return as_integer("width", width, least=1)
     if trained is None:

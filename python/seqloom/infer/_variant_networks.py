@@ -37,6 +37,11 @@ class WindowScores(NamedTuple):
     # probabilities, or the network is an exported model.
     log_odds: NDArray[np.float64] | None
 
+    @property
+    def has_positions(self) -> bool:
+        """True if the network has an output at each position."""
+        return self.values.ndim > 2  # noqa: PLR2004 - the third axis is the position
+
     def take(self, rows: NDArray[np.int64]) -> WindowScores:
         """Return the scores of some windows."""
         odds = None if self.log_odds is None else self.log_odds[rows]
@@ -44,7 +49,7 @@ class WindowScores(NamedTuple):
 
     def orient(self, is_reversed: NDArray[np.bool_]) -> WindowScores:
         """Return the scores with the positions of reversed windows in genome order."""
-        if self.values.ndim < 3:  # noqa: PLR2004 - the third axis is the position
+        if not self.has_positions:
             return self
         values = self.values[..., ::-1]
         return self._replace(

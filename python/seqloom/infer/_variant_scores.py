@@ -95,7 +95,7 @@ class AlleleScorer:
         ]
         references = _mean_scores([reference for reference, _ in parts])
         alternatives = _mean_scores([alternative for _, alternative in parts])
-        names = self._name_outputs(references.values.shape[1])
+        names = self.name_outputs(references.values.shape[1])
         if self.settings.within is not None:
             pair = references.values, alternatives.values
             return self._find_extremes(pair, table, names)
@@ -131,6 +131,19 @@ class AlleleScorer:
         )
         return reference.take(rows), alternative
 
+    def score_changes(
+        self, window: NDArray[np.uint8], changed: NDArray[np.uint8]
+    ) -> tuple[WindowScores, WindowScores]:
+        """Return the scores of a window, and of windows that differ from it."""
+        none = np.zeros(len(changed), np.int64)
+        return self._score_windows(
+            (window[None], changed),
+            none,
+            none[:1],
+            is_minus=none > 0,
+            moves=Moves(none, none > 0),
+        )
+
     def _score_windows(
         self,
         windows: tuple[NDArray[np.uint8], NDArray[np.uint8]],
@@ -152,7 +165,8 @@ class AlleleScorer:
         references, alternatives = zip(*parts, strict=True)
         return _mean_scores(references), _mean_scores(alternatives)
 
-    def _name_outputs(self, count: int) -> tuple[str, ...]:
+    def name_outputs(self, count: int) -> tuple[str, ...]:
+        """Return the names of the outputs; a network without a task has numbers."""
         names = self.networks[0].names
         return names or tuple(f"output_{i}" for i in range(count))
 

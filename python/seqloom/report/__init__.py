@@ -1,5 +1,7 @@
 """Creates HTML reports and SVG plots from numbers, tables and text."""
 
+from seqloom.report._allele_pair import AllelePair
+from seqloom.report._alleles import make_alleles_svg
 from seqloom.report._figure import check_svg
 from seqloom.report._interval import (
     auprc_interval,
@@ -27,6 +29,7 @@ from seqloom.report._values import (
 )
 
 __all__ = [
+    "AllelePair",
     "Confusion",
     "Curve",
     "Letters",
@@ -43,6 +46,7 @@ __all__ = [
     "auroc_interval",
     "check_svg",
     "class_table",
+    "make_alleles_svg",
     "make_page",
     "pearson_interval",
     "percent",

@@ -67,7 +67,12 @@ def show_figure(figure: Figure) -> str:
 
 
 def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figure]) -> None:
-    """Write plots into one SVG file, two in a row, in the colours of the light theme."""
+    """Write plots into one SVG file."""
+    write_atomic(path, make_svg(title, figures).encode())
+
+
+def make_svg(title: str, figures: Sequence[Figure]) -> str:
+    """Return plots as one SVG image, two in a row, in the colours of the light theme."""
     columns, rows = min(len(figures), _PLOTS_PER_ROW), -(-len(figures) // _PLOTS_PER_ROW)
     width = _GAP + max(figure.width for figure in figures)
     lines = max(-(-len(figure.legend) // _LEGEND_LINE_ENTRIES) for figure in figures)
@@ -78,13 +83,12 @@ def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figur
         row, column = divmod(number, _PLOTS_PER_ROW)
         x, y = _MARGIN + column * width, _MARGIN + _HEADING_PX + row * height
         body.append(f'<g transform="translate({x} {y})">{_add_legend(figure)}</g>')
-    text = _SVG_PAGE.format(
+    return _SVG_PAGE.format(
         width=2 * _MARGIN + columns * width - _GAP,
         height=2 * _MARGIN + _HEADING_PX + rows * height - _GAP,
         style=_make_light_style(),
         body="\n".join(body),
     )
-    write_atomic(path, text.encode())
 
 
 def _make_light_style() -> str:

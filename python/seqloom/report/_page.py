@@ -5,6 +5,8 @@ from os import PathLike
 from pathlib import Path
 
 from seqloom._files import write_atomic
+from seqloom.report._allele_pair import AllelePair
+from seqloom.report._alleles import draw_alleles
 from seqloom.report._figure import (
     html_text,
     read_style,
@@ -165,9 +167,11 @@ def _show_section(section: Section) -> str:
 
 
 def _show_drawing(drawing: Drawing) -> str:
-    """Return the HTML of a plot, of coloured sequences, or of a sequence logo."""
+    """Return the HTML of a plot, coloured sequences, a sequence logo or alleles."""
     if isinstance(drawing, Letters):
         return show_coloured_letters(drawing)
+    if isinstance(drawing, AllelePair):
+        return show_figure(draw_alleles(drawing))
     is_plot = isinstance(drawing, Plot)
     return show_figure(draw_plot(drawing) if is_plot else draw_logo(drawing))
 

@@ -361,7 +361,6 @@ def _logo_axes(logo: Logo, ends: tuple[float, float], width: int) -> Iterator[st
 
 def _logo_stacks(logo: Logo, heights: Floats, ends: tuple[float, float]) -> Iterator[str]:
     """Stack the symbols of each position above and below 0, the smallest first."""
-    shape = f'textLength="{_COLUMN_WIDTH - 1}" lengthAdjust="spacingAndGlyphs"'
     for column, row in enumerate(heights.tolist()):
         x, floors = _LOGO_LEFT + _COLUMN_WIDTH * column, {True: 0.0, False: 0.0}
         pairs = zip(row, logo.letters, strict=True)
@@ -369,12 +368,18 @@ def _logo_stacks(logo: Logo, heights: Floats, ends: tuple[float, float]) -> Iter
             floor = floors[height > 0]
             floors[height > 0] += height
             y = _to_vertical(floor, ends), _to_vertical(floor + height, ends)
-            tall = abs(y[0] - y[1])
-            if tall >= _MIN_SYMBOL_HEIGHT:
-                name = html_text(letter)
-                place = f"translate({x:g} {max(y):.1f}) scale(1 {tall / _CAP_HEIGHT:.3f})"
-                colour = f'class="letter c{_find_colour(letter)}"'
-                yield f'<text {colour} transform="{place}" {shape}>{name}</text>'
+            yield draw_symbol(letter, x, y, width=_COLUMN_WIDTH)
+
+
+def draw_symbol(letter: str, x: float, ends: tuple[float, float], *, width: int) -> str:
+    """Draw a letter between two heights; nothing if they are nearly equal."""
+    tall = abs(ends[0] - ends[1])
+    if tall < _MIN_SYMBOL_HEIGHT:
+        return ""
+    shape = f'textLength="{width - 1}" lengthAdjust="spacingAndGlyphs"'
+    place = f"translate({x:g} {max(ends):.1f}) scale(1 {tall / _CAP_HEIGHT:.3f})"
+    colour = f'class="letter c{_find_colour(letter)}"'
+    return f'<text {colour} transform="{place}" {shape}>{html_text(letter)}</text>'
 
 
 def _find_colour(letter: str) -> int:

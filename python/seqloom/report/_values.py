@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from seqloom.errors import ShapeError
+from seqloom.report._allele_pair import AllelePair
 
 Cell: TypeAlias = str | int | float
 Fact: TypeAlias = str | int | float | bool
@@ -331,7 +332,7 @@ class Logo:
             )
 
 
-Drawing: TypeAlias = Plot | Letters | Logo
+Drawing: TypeAlias = Plot | Letters | Logo | AllelePair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
