@@ -224,7 +224,11 @@ def test_within_beyond_the_outputs_is_an_error(genome):
 
 
 def test_genes_orient_and_mask_the_window(genome):
-    genes: dict[str, Any] = {"name": ["plus", "minus"], "chrom": ["chr1"] * 2, "start": [18, 0]}
+    genes: dict[str, Any] = {
+        "name": ["plus", "minus"],
+        "chrom": ["chr1"] * 2,
+        "start": [18, 0],
+    }
     genes |= {"stop": [40, 24], "strand": ["+", "-"]}
     effects = variant_effects(MODEL, records((20, "A", "C")), genome, width=9, genes=genes)
     plus = f"NN{GENOME[18:25]}"
@@ -305,7 +309,12 @@ def test_split_substitutions_have_the_scores_of_single_bases(genome):
 
 
 def test_masked_effects_are_new_sites_and_lost_exon_ends(genome):
-    genes: dict[str, Any] = {"#NAME": ["g"], "CHROM": ["chr1"], "STRAND": ["+"], "TX_START": [5]}
+    genes: dict[str, Any] = {
+        "#NAME": ["g"],
+        "CHROM": ["chr1"],
+        "STRAND": ["+"],
+        "TX_START": [5],
+    }
     genes |= {"TX_END": [45], "EXON_START": ["5,19,"], "EXON_END": ["11,45,"]}
     options: dict[str, Any] = {"width": 21, "within": 3, "genes": genes}
     batch = records((20, "A", "C"), (24, "C", "G"))
@@ -320,7 +329,13 @@ def test_masked_effects_are_new_sites_and_lost_exon_ends(genome):
 
 
 def test_masked_effects_need_exons(genome):
-    genes: dict[str, Any] = {"name": ["g"], "chrom": ["chr1"], "start": [5], "stop": [45], "strand": ["+"]}
+    genes: dict[str, Any] = {
+        "name": ["g"],
+        "chrom": ["chr1"],
+        "start": [5],
+        "stop": [45],
+        "strand": ["+"],
+    }
     options: dict[str, Any] = {"width": 21, "masked": True}
     with pytest.raises(ArgumentError, match=r"masked \(--masked\) needs genes"):
         variant_effects(count_bases(), records((20, "A", "C")), genome, **options)
