@@ -61,6 +61,7 @@ def file_writers() -> Iterator[Writer]:
     yield Writer("sequences, pairs", before, _write_pairs, _read_pairs, is_job=True)
     yield from map(_index_writer, ("x.fa", "x.fa.gz", "x.fa.bgz"))
     yield Writer("index, .fai and .gzi", _before_fai, _write_fai, _read_fai, is_job=True)
+    yield from map(_variant_writer, ("x.vcf", "x.vcf.gz"))
     yield _bed_writer("SNP")
     yield _bed_writer("individual")
     yield Writer("genotypes, create_bed", do_nothing, _create_bed, _read_bed)
@@ -152,6 +153,45 @@ def _write_fai(place: Path) -> None:
 
 def _read_fai(place: Path) -> str:
     return digest(place / "x.fa.bgz.fai", place / "x.fa.bgz.gzi")
+
+
+def _variant_writer(name: str) -> Writer:
+    write = partial(write_variants, name=name)
+    read = partial(_read_variants, name=name)
+    return Writer(f"variants, {name[2:]}", partial(write, seed=1), write, read)
+
+
+def write_variants(place: Path, *, name: str, seed: int = 2, count: int = 60) -> None:
+    """Write random variants, and the index of a compressed file."""
+    lines = ["##fileformat=VCFv4.3", "##contig=<ID=1,length=9999999>"]
+    lines.append("#CHROM POS ID REF ALT QUAL FILTER INFO".replace(" ", "\t"))
+    positions = np.sort(np.random.default_rng(seed).integers(1, 900_000, count))
+    rows = (f"1 {position} . A G . . ." for position in positions.tolist())
+    lines += [row.replace(" ", "\t") for row in rows]
+    source = place.parent / "source.vcf"
+    source.write_text("\n".join(lines) + "\n", encoding="ascii")
+    info = [("SEED", "1", "Integer", "Seed of the random numbers")]
+    with sl.io.VariantWriter(place / name, source, info=info) as writer:
+        writer.write([f"SEED={seed}"] * count)
+
+
+def _read_variants(place: Path, *, name: str) -> Any:
+    """Return the variants, which are also those of the index if there is one."""
+    path = place / name
+    if not path.exists():
+        return EMPTY_FOLDER
+    seeds = read_seeds(path)
+    if path.with_name(f"{name}.tbi").exists() and read_seeds(path, region="1") != seeds:
+        return "the index belongs to another file"
+    return seeds
+
+
+def read_seeds(path: Path, **options: Any) -> list[list[int]]:
+    """Return the start and the INFO field of each variant."""
+    with sl.io.open_variants(path, fields=["INFO/SEED"], **options) as reader:
+        batches = list(reader.batches())
+    columns = [(batch.starts, np.ravel(list(batch.info["SEED"]))) for batch in batches]
+    return [row for column in columns for row in np.stack(column, 1).tolist()]
 
 
 def _bed_writer(major: str) -> Writer:

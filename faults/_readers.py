@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import seqloom as sl
-from faults._file_writers import RECORDERS, draw_genotypes, draw_records, write_fasta
+from faults._file_writers import (
+    RECORDERS,
+    draw_genotypes,
+    draw_records,
+    read_seeds,
+    write_fasta,
+    write_variants,
+)
 from faults._job_writers import (
     CONFIG,
     DNA,
@@ -37,6 +44,8 @@ def readers() -> Iterator[Reader]:
     yield from map(_sequence_reader, ("x.fa", "x.fa.gz", "x.fa.bgz", "x.fa.xz", "x.fa.bz2"))
     yield from map(_index_reader, ("x.fa", "x.fa.gz", "x.fa.bgz"))
     yield Reader("batches of sequences", _write_fasta, _read_batches)
+    yield from map(_variant_reader, ("x.vcf", "x.vcf.gz"))
+    yield Reader("variants of a region", _write_indexed_variants, _read_region)
     yield Reader("genotypes", _write_bed, _read_bed)
     yield Reader("genotype statistics", _write_bed, _read_statistics)
     yield Reader("batches of genotypes", _write_bed, _read_genotypes)
@@ -106,6 +115,26 @@ def _read_batches(place: Path) -> list[int]:
     data = sl.data.SequenceDataset(place / "x.fa", encoder=DNA)
     loader = sl.data.DataLoader(data, batch_size=16, collate_fn=sl.data.PadCollator())
     return [int(np.asarray(batch["inputs"]).sum()) for batch in loader]
+
+
+def _variant_reader(name: str) -> Reader:
+    write = partial(write_variants, name=name, count=RECORD_COUNT)
+    read, is_packed = partial(_read_variants, name=name), name != "x.vcf"
+    return Reader(f"variants, {name[2:]}", write, read, is_checked=is_packed)
+
+
+def _read_variants(place: Path, *, name: str) -> list[int]:
+    return _checksum(f"{start} {seed}" for start, seed in read_seeds(place / name))
+
+
+def _write_indexed_variants(place: Path) -> None:
+    write_variants(place, name="x.vcf.gz", count=RECORD_COUNT)
+
+
+def _read_region(place: Path) -> list[int]:
+    regions = ["1:300000-320000", "1:700000-700900"]
+    rows = read_seeds(place / "x.vcf.gz", region=regions)
+    return _checksum(f"{start} {seed}" for start, seed in rows)
 
 
 def _write_bed(place: Path) -> None:

@@ -21,7 +21,17 @@ from faults._page import replace_tables
 ROOT = Path(__file__).parents[1]
 UNREACHED_FILE = Path(__file__).with_name("unreached.txt")
 # The crates that parse files.
-CRATES = ("compression", "sequences", "index", "plink", "encode", "load", "graph", "run")
+CRATES = (
+    "compression",
+    "sequences",
+    "index",
+    "variants",
+    "plink",
+    "encode",
+    "load",
+    "graph",
+    "run",
+)
 
 # The file and line of a function. All instances of a generic function share one entry.
 Function = tuple[str, int]
