@@ -218,6 +218,11 @@ def test_within_reports_the_largest_gain_and_loss_with_their_positions(genome):
     assert effects["gain_position_output_1"].tolist() == [-1]
 
 
+def test_windows_with_the_same_right_end_have_no_common_positions(genome):
+    with pytest.raises(ArgumentError, match="cannot be used with within=2"):
+        variant_effects(MODEL, records((20, "A", "C")), genome, indels="both", within=2)
+
+
 def test_within_beyond_the_outputs_is_an_error(genome):
     with pytest.raises(ShapeError, match="within must be smaller than 5"):
         variant_effects(count_bases(), records((20, "A", "C")), genome, width=9, within=5)

@@ -85,7 +85,8 @@ def variant_effects(
         shifts: Numbers of bases by which the window is moved to the right.
         indels: The bases that the windows of an insertion or deletion share. With
             ``"left"``, they have the same left end. With ``"both"``, the score is the mean
-            of two pairs of windows: with the same left end, and with the same right end.
+            of two pairs of windows: with the same left end, and with the same right end
+            (not with `within`).
             ``"spliceai"`` uses the rules of SpliceAI: an insertion makes the window longer.
             An allele that replaces several bases by several bases is not scored, nor is a
             REF longer than twice `within`.
@@ -145,12 +146,7 @@ def variant_effects(
     """
     as_choice("on_mismatch", on_mismatch, MISMATCH_CHOICES)
     as_choice("edge", edge, EDGE_CHOICES)
-    as_choice("indels", indels, _INDELS)
-    if indels == "spliceai" and within is None:
-        raise ArgumentError(
-            'indels="spliceai" (--indels spliceai) needs within (--within), because its '
-            "scores are changes within a number of positions, such as 50"
-        )
+    _check_indels(indels, within)
     if masked and (genes is None or within is None):
         raise ArgumentError(
             "masked (--masked) needs genes (--genes) with exons, and within (--within)"
@@ -245,6 +241,20 @@ def _check_comparisons(compare: Any) -> tuple[str, ...]:
     for name in names:
         as_choice("compare", name, COMPARISONS)
     return names
+
+
+def _check_indels(indels: Any, within: int | None) -> None:
+    as_choice("indels", indels, _INDELS)
+    if indels == "spliceai" and within is None:
+        raise ArgumentError(
+            'indels="spliceai" (--indels spliceai) needs within (--within), because its '
+            "scores are changes within a number of positions, such as 50"
+        )
+    if indels == "both" and within is not None:
+        raise ArgumentError(
+            f'indels="both" (--indels both) cannot be used with within={within}: windows '
+            "with the same right end have outputs at other positions; use left"
+        )
 
 
 def _check_shifts(shifts: Any, within: int | None) -> tuple[int, ...]:

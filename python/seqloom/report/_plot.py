@@ -372,7 +372,7 @@ def _logo_stacks(logo: Logo, heights: Floats, ends: tuple[float, float]) -> Iter
 
 
 def draw_symbol(letter: str, x: float, ends: tuple[float, float], *, width: int) -> str:
-    """Draw a letter between two heights; nothing if they are nearly equal."""
+    """Draw a symbol between two heights; nothing if they are nearly equal."""
     tall = abs(ends[0] - ends[1])
     if tall < _MIN_SYMBOL_HEIGHT:
         return ""
