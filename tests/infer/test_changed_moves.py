@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 import seqloom as sl
 from seqloom.infer._changed_passes import ChangedPasses
-from seqloom.infer._changed_rows import Moves
+from seqloom.infer._changed_rows import Alternatives, Moves
 
 F = sl.nn.functional
 LENGTH, CHANNELS = 180, 8
@@ -44,6 +44,8 @@ class Network(sl.nn.Module):
         if self.kind == "attention":
             rows = x.mT
             return self.head(rows, rows, rows)[0]
+        if self.kind == "fixed":
+            return x[:, :, 10:100]
         if self.kind == "crop":
             return x[:, :, 10:-10]
         return x.mean(2) if self.kind == "mean" else x
@@ -139,6 +141,48 @@ def test_outputs_are_those_of_whole_passes(
         np.testing.assert_array_equal(other, expected)
     else:
         assert abs(other - expected).max() <= 1e-6 * max(1, abs(expected).max())
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    steps=STEPS,
+    head=st.sampled_from(["none", "crop", "mean"]),
+    seed=st.integers(0, 1000),
+    count=st.sampled_from([-6, 1, 3, 6, 12]),
+)
+def test_outputs_of_windows_of_another_length_are_those_of_whole_passes(
+    steps: list[Layer], head: str, seed: int, count: int
+) -> None:
+    """Random networks; the window of an insertion is longer (10 s)."""
+    model = Network(steps, head).bind("numpy", sl.Key(seed)).eval()
+    rng = np.random.default_rng(seed)
+    original = rng.integers(0, 4, (2, LENGTH))
+    changed: list[np.ndarray] = []
+    for row, at in zip([0, 1, 0, 1], rng.integers(0, LENGTH - 6, 4).tolist(), strict=True):
+        added, rest = rng.integers(0, 4, max(count, 0)), at + max(-count, 0)
+        changed.append(np.concatenate([original[row, :at], added, original[row, rest:]]))
+    rows = np.array([0, 1, 0, 1])
+    part = Alternatives(encode(changed), rows, Moves(np.full(4, count), rows > 1))
+    passes = ChangedPasses(model, sl.encode.OneHot())
+    same = Alternatives(encode(original), np.arange(2), Moves.of_substitutions(2))
+    one, (first, other) = passes.run_parts(encode(original), [same, part])
+    expected = run_whole(model, part.array)
+    np.testing.assert_array_equal(one, first)
+    if head == "mean":
+        assert abs(other - expected).max() <= 1e-6 * max(1, abs(expected).max())
+    else:
+        np.testing.assert_array_equal(other, expected)
+
+
+def test_longer_windows_are_computed_whole_if_the_network_has_fixed_positions() -> None:
+    model = Network([], "fixed").bind("numpy", sl.Key(1)).eval()
+    codes = np.random.default_rng(0).integers(0, 4, (1, LENGTH + 2))
+    moves = Moves(np.full(1, 2), np.zeros(1, bool))
+    part = Alternatives(encode(codes), np.zeros(1, np.int64), moves)
+    found = ChangedPasses(model, sl.encode.OneHot()).run_parts(
+        encode(np.delete(codes, [90, 91], axis=1)), [part]
+    )
+    np.testing.assert_array_equal(found[1][0], run_whole(model, part.array))
 
 
 @settings(max_examples=20, deadline=None)

@@ -45,6 +45,11 @@ class Origin:
     # Many variants change the same positions of their windows.
     _plans: dict[Any, dict[int, Plan]] = field(default_factory=dict[Any, dict[int, Plan]])
 
+    @property
+    def inputs(self) -> Reference:
+        """The references themselves."""
+        return self.references[self.graph.input_number]
+
     def find_plans(self, inputs: Slices) -> dict[int, Plan]:
         """Return the plans of slices that begin as these inputs."""
         arrays = inputs.middle.starts, inputs.before, inputs.after
@@ -97,6 +102,37 @@ class LocalGraph:
     def has_windows(self) -> bool:
         """True if some positions need not be computed again."""
         return any(not it.rule.is_aligned for it in self.steps)
+
+    @property
+    def input_number(self) -> int:
+        """The number of the value of the inputs."""
+        return self._input.number
+
+    def continues(self, other: LocalGraph) -> bool:
+        """Return whether both graphs compute the same function of nearby positions."""
+        if not (
+            [str(it) for it in self._fixed] == [str(it) for it in other._fixed]
+            and self._constants.keys() == other._constants.keys()
+            and len(self.steps) == len(other.steps)
+            and all(
+                it.continues(old) for it, old in zip(self.steps, other.steps, strict=True)
+            )
+        ):
+            return False
+        is_equal = all(
+            np.array_equal(array, other._constants[it])
+            for it, array in self._constants.items()
+        )
+        longer = {it: self._count_longer(other, it) for it in self._values}
+        return is_equal and all(
+            longer[it] == longer[step.number] * step.rule.stride
+            for step in self.steps
+            for it in step.local
+        )
+
+    def _count_longer(self, other: LocalGraph, number: int) -> int:
+        """Return how many more positions a value has."""
+        return self.describe(number)[1] - other.describe(number)[1]
 
     def describe(self, number: int) -> tuple[Bounds, int]:
         """Return the needed positions of a value, and the number of all its positions."""

@@ -13,7 +13,7 @@ import numpy as np
 from seqloom.data._encoder import position_axis
 from seqloom.errors import CaptureError, SeqloomError
 from seqloom.infer._changed_graph import LocalGraph, Origin
-from seqloom.infer._changed_rows import Pairs, find_changes
+from seqloom.infer._changed_rows import Alternatives, Moves, find_changes
 from seqloom.infer._forward import Forward
 from seqloom.models import TorchModule
 from seqloom.models._examples import counts_kmers
@@ -26,11 +26,10 @@ from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._compile._trace import reject_outside_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from seqloom.infer._changed_rows import Moves
     from seqloom.infer._changed_slices import Reference
     from seqloom.nn import Module
     from seqloom.tensor._graph import Value
@@ -45,7 +44,7 @@ _MAX_BATCH_POSITIONS = 1 << 13
 # The number of such batches of alternatives that are computed together.
 _GROUP_BATCHES = 4
 # The maximum number of lengths for which a network stays captured.
-_MAX_NETWORKS = 16
+_MAX_NETWORKS = 64
 # The number of bytes of one value of the references that are computed together, so that
 # the values remain in the cache of the processor.
 _BLOCK_BYTES = 1 << 21
@@ -91,11 +90,31 @@ class ChangedPasses:
 
         Row ``rows[i]`` of `reference` is the original of row ``i`` of `alternative`.
         """
-        network = self.find_network(reference)
-        if network is None or reference.shape[1:] != alternative.shape[1:]:
-            return self._run_whole(reference), self._run_whole(alternative)
-        arrays = self._to_array(reference), self._to_array(alternative)
-        return network.run(Pairs(*arrays, rows, moves))
+        moves = moves or Moves.of_substitutions(len(rows))
+        outputs, parts = self.run_parts(reference, [Alternatives(alternative, rows, moves)])
+        return outputs, parts[0]
+
+    def run_parts(
+        self, reference: NDArray[Any], parts: Sequence[Alternatives]
+    ) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
+        """Return the outputs of the references, and of alternatives of several lengths."""
+        origin = self.find_network(reference)
+        jobs: dict[int, _Job] = {}
+        found: dict[int, NDArray[np.float32]] = {}
+        for number, part in enumerate(parts):
+            network = self.find_network(part.array)
+            if origin is not None and network is not None and network.continues(origin):
+                jobs[number] = _Job(
+                    network, part._replace(array=self._to_array(part.array))
+                )
+            else:
+                found[number] = self._run_whole(part.array)
+        if origin is None or not jobs:
+            outputs = self._run_whole(reference)
+        else:
+            outputs = origin.run(self._to_array(reference), [*jobs.values()])
+        found |= {number: job.join() for number, job in jobs.items()}
+        return outputs, [found[number] for number in range(len(parts))]
 
     def find_network(self, reference: NDArray[Any]) -> LocalNetwork | None:
         """Return the captured network; None if each sequence must be computed whole."""
@@ -168,55 +187,42 @@ class LocalNetwork:
 
     def __init__(self, capture: Capture, inputs: Value, axis: int) -> None:
         graph = simplify(capture.recorder.graph)
-        self._graph = LocalGraph(graph, {inputs.number: axis}, capture.target)
-        self._backend, self._axis = capture.target, axis
+        self.graph = LocalGraph(graph, {inputs.number: axis}, capture.target)
+        self._backend, self.axis = capture.target, axis
         self._leaves = [(value, leaf) for leaf, value in capture.admitted.values()]
-        self._number = inputs.number
 
     @property
     def saves_work(self) -> bool:
         """True if the network has windows."""
-        return self._graph.has_windows
+        return self.graph.has_windows
 
-    def run(self, pairs: Pairs) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return the outputs of the references and of the alternatives."""
-        graph = self._graph
-        known = graph.read_leaves(
-            [(value, leaf.on(self._backend)) for value, leaf in self._leaves]
-        )
-        size = max(1, _MAX_REFERENCE_BYTES // graph.reference_bytes)
-        originals: list[NDArray[np.float32]] = []
-        found: list[tuple[Integers, NDArray[np.float32]]] = []
-        for start in range(0, len(pairs.reference), size):
-            chunk = pairs.select(start, start + size)
-            origin, outputs = self._run_references(chunk.reference, known)
-            originals.append(outputs)
-            found += self._run_alternatives(chunk, known, origin)
-        shape = originals[0].shape[1:]
-        outputs = np.empty((len(pairs.alternative), *shape), np.float32)
-        for members, output in found:
-            outputs[members] = output
-        return np.concatenate(originals).astype(np.float32, copy=False), outputs
+    def continues(self, other: LocalNetwork) -> bool:
+        """Return whether both networks compute the same function of nearby positions."""
+        return self is other or self.graph.continues(other.graph)
 
-    def _run_alternatives(
-        self, pairs: Pairs, known: dict[int, Any], origin: Origin
-    ) -> Iterator[tuple[Integers, NDArray[np.float32]]]:
-        """Yield groups of alternatives with their outputs."""
-        graph = self._graph
-        for group in find_changes(pairs, self._axis).split(
-            _GROUP_BATCHES * graph.batch_size
-        ):
-            inputs = group.slice(
-                pairs.alternative, self._axis, origin.references[self._number]
-            )
-            ends = graph.run_changed(inputs, known, origin)
-            yield group.members, graph.finish(ends, known)
+    def run(self, reference: NDArray[Any], jobs: Sequence[_Job]) -> NDArray[np.float32]:
+        """Return the outputs of the references; run the jobs for their alternatives."""
+        known = self.read_leaves()
+        size = max(1, _MAX_REFERENCE_BYTES // self.graph.reference_bytes)
+        found: list[NDArray[np.float32]] = []
+        for start in range(0, len(reference), size):
+            chunk = reference[start : start + size]
+            origin, outputs = self._run_references(chunk, known)
+            found.append(outputs)
+            for job in jobs:
+                job.run(chunk, start, origin)
+        return np.concatenate(found).astype(np.float32, copy=False)
+
+    def read_leaves(self) -> dict[int, Any]:
+        """Return the values that do not depend on the inputs."""
+        leaves = [(value, leaf.on(self._backend)) for value, leaf in self._leaves]
+        return self.graph.read_leaves(leaves)
 
     def _run_references(
         self, inputs: NDArray[Any], known: dict[int, Any]
     ) -> tuple[Origin, NDArray[np.float32]]:
         """Compute the outputs of references, and the values that alternatives need."""
-        graph = self._graph
+        graph = self.graph
         references: dict[int, Reference] = {}
         size = max(1, _BLOCK_BYTES // graph.row_bytes)
         parts = [
@@ -225,6 +231,32 @@ class LocalNetwork:
         ]
         ends = [np.concatenate(it) for it in zip(*parts, strict=True)]
         return Origin(graph, references), graph.finish(ends, known)
+
+
+class _Job:
+    """Alternatives of one length, and the outputs that were computed."""
+
+    def __init__(self, network: LocalNetwork, alternatives: Alternatives) -> None:
+        self._network, self._alternatives = network, alternatives
+        self._known = network.read_leaves()
+        self._found: list[tuple[Integers, NDArray[np.float32]]] = []
+
+    def run(self, reference: NDArray[Any], start: int, origin: Origin) -> None:
+        """Compute the alternatives of the references from `start`."""
+        graph, axis, part = self._network.graph, self._network.axis, self._alternatives
+        changes = find_changes(reference, part._replace(rows=part.rows - start), axis)
+        for group in changes.split(_GROUP_BATCHES * graph.batch_size):
+            inputs = group.slice(part.array, axis, origin.inputs)
+            ends = graph.run_changed(inputs, self._known, origin)
+            self._found.append((group.members, graph.finish(ends, self._known)))
+
+    def join(self) -> NDArray[np.float32]:
+        """Return the outputs of all alternatives."""
+        members, outputs = zip(*self._found, strict=True)
+        found = np.concatenate(outputs).astype(np.float32, copy=False)
+        made = np.empty_like(found)
+        made[np.concatenate(members)] = found
+        return made
 
 
 def _count_rows(length: int) -> int:

@@ -27,22 +27,21 @@ class Moves(NamedTuple):
     counts: Integers
     is_left: NDArray[np.bool_]
 
+    @classmethod
+    def of_substitutions(cls, count: int) -> Moves:
+        """Return the moves of alternatives in which no base moves."""
+        return cls(np.zeros(count, np.int64), np.zeros(count, bool))
 
-class Pairs(NamedTuple):
-    """Alternatives with their references; row ``i`` has the reference ``rows[i]``.
+
+class Alternatives(NamedTuple):
+    """Sequences of one length, and the row of the reference of each sequence.
 
     Rows below 0 or beyond the references are left out.
     """
 
-    reference: NDArray[Any]
-    alternative: NDArray[Any]
+    array: NDArray[Any]
     rows: Integers
-    moves: Moves | None = None
-
-    def select(self, start: int, stop: int) -> Pairs:
-        """Return some of the references, with all alternatives."""
-        part = self.reference[start:stop]
-        return self._replace(reference=part, rows=self.rows - start)
+    moves: Moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ class Changes:
             self._find_runs(),
             Slice(array, self.starts),
             Slice(left, np.zeros_like(self.starts)) if left_stop else None,
-            Slice(right, np.full_like(self.starts, right_start)),
+            Slice(right, np.full_like(self.starts, right_start)) if right.size else None,
             self.before if self.before.any() else None,
             self.after if self.after.any() else None,
             left_stop,
@@ -113,16 +112,20 @@ class Changes:
         return [Run(*it) for it in zip(firsts, stops, sources, strict=True)]
 
 
-def find_changes(pairs: Pairs, axis: int) -> Changes:
+def find_changes(reference: NDArray[Any], alternatives: Alternatives, axis: int) -> Changes:
     """Find the positions at which alternatives differ from their references."""
-    reference, alternative, rows, moves = pairs
+    array, rows, moves = alternatives
     own = np.flatnonzero((rows >= 0) & (rows < len(reference)))
+    length = array.shape[axis]
+    longer = length - reference.shape[axis]
+    if longer:
+        moves = Moves(np.full(len(rows), longer), np.zeros(len(rows), bool))
     places = [
-        _find_change(reference[row], alternative[it], axis - 1)
-        if moves is None or not moves.counts[it]
+        _find_change(reference[row], array[it], axis - 1)
+        if not moves.counts[it]
         else _find_move(
             reference[row],
-            alternative[it],
+            array[it],
             axis - 1,
             count=int(moves.counts[it]),
             is_left=bool(moves.is_left[it]),
@@ -131,7 +134,6 @@ def find_changes(pairs: Pairs, axis: int) -> Changes:
     ]
     starts, widths, before, after = np.array(places, np.int64).reshape(-1, 4).T
     # Widths are powers of two, so that many rows have the same width.
-    length = alternative.shape[axis]
     widths = np.minimum(1 << np.ceil(np.log2(widths)).astype(np.int64), length)
     starts = np.minimum(starts, length - widths)
     return Changes(own, rows[own], starts, widths, before, after)

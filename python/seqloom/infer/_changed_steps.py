@@ -57,6 +57,17 @@ class Step:
         """True if the result has the positions of the only local argument."""
         return self.rule.is_aligned and len(self.local) == 1 and not self._tables
 
+    def continues(self, other: Step) -> bool:
+        """Return whether both operations differ only in their numbers of positions."""
+        names = "axis", "stride", "padding", "reach", "fill", "is_padding"
+        own, old = self.rule.operation, other.rule.operation
+        is_same = all(getattr(self.rule, it) == getattr(other.rule, it) for it in names)
+        is_same &= (own.name, self.number) == (old.name, other.number)
+        # A slice or shape may contain the number of positions.
+        if own.name not in _SHAPE_OPERATIONS | {"index"}:
+            is_same &= str((own.args, own.options)) == str((old.args, old.options))
+        return is_same and self.local == other.local and not self._tables
+
     def keeps_moves(self, source: Slices) -> bool:
         """Return whether moved positions of an argument give moved positions."""
         moves = [it for it in (source.before, source.after) if it is not None]

@@ -24,9 +24,11 @@ from seqloom.models._torch_module import is_torch
 from seqloom.nn import Module
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from seqloom.infer._changed_rows import Moves
+    from seqloom.infer._changed_rows import Alternatives
 
 
 class WindowScores(NamedTuple):
@@ -85,21 +87,19 @@ class WindowNetwork:
         return length or (lengths.pop() if len(lengths) == 1 else None)
 
     def score(
-        self,
-        references: NDArray[np.uint8],
-        alternatives: NDArray[np.uint8],
-        rows: NDArray[np.int64],
-        *,
-        moves: Moves,
-    ) -> tuple[WindowScores, WindowScores]:
-        """Score windows of both alleles; `rows` are the reference of each alternative."""
-        pair = self._open_windows(references), self._open_windows(alternatives)
+        self, references: NDArray[np.uint8], parts: Sequence[Alternatives]
+    ) -> tuple[WindowScores, list[WindowScores]]:
+        """Score reference windows, and alternative windows of several widths."""
+        data = self._open_windows(references)
+        others = [self._open_windows(it.array) for it in parts]
         if self.passes is None:
-            one, other = map(self._run_whole, pair)
+            one, changed = self._run_whole(data), [self._run_whole(it) for it in others]
         else:
-            inputs, changed = (it.batch(np.arange(len(it)))["inputs"] for it in pair)
-            one, other = self.passes.run(inputs, changed, rows, moves=moves)
-        return self._to_scores(one), self._to_scores(other)
+            inputs = [
+                it._replace(array=_encode(x)) for it, x in zip(parts, others, strict=True)
+            ]
+            one, changed = self.passes.run_parts(_encode(data), inputs)
+        return self._to_scores(one), [self._to_scores(it) for it in changed]
 
     def _open_windows(self, windows: NDArray[np.uint8]) -> Dataset:
         texts = [row.tobytes() for row in windows]
@@ -148,16 +148,11 @@ class ExportedNetwork:
         return cls(path, threads, facts["checksum"], width=width)
 
     def score(
-        self,
-        references: NDArray[np.uint8],
-        alternatives: NDArray[np.uint8],
-        rows: NDArray[np.int64],
-        *,
-        moves: Moves,
-    ) -> tuple[WindowScores, WindowScores]:
-        """Score whole windows of both alleles."""
-        del rows, moves
-        return self._score_windows(references), self._score_windows(alternatives)
+        self, references: NDArray[np.uint8], parts: Sequence[Alternatives]
+    ) -> tuple[WindowScores, list[WindowScores]]:
+        """Score reference windows, and alternative windows of several widths."""
+        others = [self._score_windows(it.array) for it in parts]
+        return self._score_windows(references), others
 
     def _score_windows(self, windows: NDArray[np.uint8]) -> WindowScores:
         with TemporaryDirectory(prefix="seqloom-") as folder:
@@ -170,6 +165,10 @@ class ExportedNetwork:
             )
         self.names = found.classes
         return WindowScores(found.to_numpy().astype(np.float64), None)
+
+
+def _encode(data: Dataset) -> NDArray[Any]:
+    return data.batch(np.arange(len(data)))["inputs"]
 
 
 def open_networks(

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.data.variant._alleles import variant_windows
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.infer._changed_rows import Moves
+from seqloom.infer._changed_rows import Alternatives, Moves
 from seqloom.infer._variant_networks import WindowScores
 
 if TYPE_CHECKING:
@@ -70,100 +70,105 @@ class AlleleScorer:
 
     def compare(self, table: AlleleTable, orientation: Orientation) -> Columns:
         """Return the columns of scores and effects, each with a value for each row."""
-        inserted = table.alts.lengths - table.refs.lengths
-        if self.settings.indels != "spliceai" or not (inserted > 0).any():
-            return self._compare_group(table, orientation, 0)
-        # The window of an insertion is longer, so rows are grouped by its length.
-        extra = np.maximum(inserted, 0)
-        columns: Columns = {}
-        for size in np.unique(extra).tolist():
-            rows = np.flatnonzero(extra == size)
-            part = self._compare_group(table.take(rows), _take(orientation, rows), size)
-            for name, values in part.items():
-                columns.setdefault(name, np.zeros(len(table)))[rows] = values
-        return columns
-
-    def _compare_group(
-        self, table: AlleleTable, orientation: Orientation, extra: int
-    ) -> Columns:
+        groups = self._group_rows(table)
         parts = [
-            self._score_alleles(table, orientation, extra, shift=shift, anchor=anchor)
+            self._score_alleles(table, orientation, groups, shift=shift, anchor=anchor)
             for shift in self.settings.shifts
             for anchor in (
                 ("left", "right") if self.settings.indels == "both" else ("left",)
             )
         ]
         references = _mean_scores([reference for reference, _ in parts])
-        alternatives = _mean_scores([alternative for _, alternative in parts])
         names = self.name_outputs(references.values.shape[1])
-        if self.settings.within is not None:
-            pair = references.values, alternatives.values
-            return self._find_extremes(pair, table, names)
-        return self._compare_scores(references, alternatives, names)
+        columns: Columns = {}
+        for number, rows in enumerate(groups):
+            other = _mean_scores([alternatives[number] for _, alternatives in parts])
+            one = references.take(rows)
+            found = (
+                self._compare_scores(one, other, names)
+                if self.settings.within is None
+                else self._find_extremes(
+                    (one.values, other.values), table.take(rows), names
+                )
+            )
+            for name, values in found.items():
+                columns.setdefault(name, np.zeros(len(table)))[rows] = values
+        return columns
+
+    def _group_rows(self, table: AlleleTable) -> list[NDArray[np.int64]]:
+        """Return the rows whose alternative windows have one width."""
+        inserted = table.alts.lengths - table.refs.lengths
+        # In SpliceAI, the window of an insertion is longer.
+        extra = np.maximum(inserted, 0) * (self.settings.indels == "spliceai")
+        return [np.flatnonzero(extra == size) for size in np.unique(extra)]
 
     def _score_alleles(
         self,
         table: AlleleTable,
         orientation: Orientation,
-        extra: int,
+        groups: list[NDArray[np.int64]],
         *,
         shift: int,
         anchor: Any,
-    ) -> tuple[WindowScores, WindowScores]:
+    ) -> tuple[WindowScores, list[WindowScores]]:
         """Score reference windows, each distinct window once, and alternative windows."""
         options: Any = {
             "left": self.settings.left - shift,
             "width": self.settings.width,
             "anchor": anchor,
-            "limits": orientation.limits,
         }
-        windows = variant_windows(self.genome, table, allele="reference", **options)
-        first, rows = _find_distinct(windows, orientation.is_minus)
-        count = self.settings.width + extra
-        others = variant_windows(self.genome, table, columns=count, **options)
-        inserted = table.alts.lengths - table.refs.lengths
-        reference, alternative = self._score_windows(
-            (windows[first], others),
-            rows,
-            first,
-            is_minus=orientation.is_minus,
-            moves=Moves(inserted, np.full(len(table), anchor == "right")),
+        windows = variant_windows(
+            self.genome, table, allele="reference", limits=orientation.limits, **options
         )
-        return reference.take(rows), alternative
+        first, numbers = _find_distinct(windows, orientation.is_minus)
+        parts: list[Alternatives] = []
+        for rows in groups:
+            part, own = table.take(rows), _take(orientation, rows)
+            inserted = part.alts.lengths - part.refs.lengths
+            if self.settings.indels == "spliceai":
+                options["columns"] = self.settings.width + max(int(inserted.max()), 0)
+            others = variant_windows(self.genome, part, limits=own.limits, **options)
+            moves = Moves(inserted, np.full(len(part), anchor == "right"))
+            parts.append(Alternatives(others, numbers[rows], moves))
+        minus = [orientation.is_minus[rows] for rows in groups]
+        found, others = self._score_windows(
+            windows[first], orientation.is_minus[first], parts, minus=minus
+        )
+        return found.take(numbers), others
 
     def score_changes(
         self, window: NDArray[np.uint8], changed: NDArray[np.uint8]
     ) -> tuple[WindowScores, WindowScores]:
         """Return the scores of a window, and of windows that differ from it."""
         none = np.zeros(len(changed), np.int64)
-        return self._score_windows(
-            (window[None], changed),
-            none,
-            none[:1],
-            is_minus=none > 0,
-            moves=Moves(none, none > 0),
+        part = Alternatives(changed, none, Moves.of_substitutions(len(changed)))
+        one, (other,) = self._score_windows(
+            window[None], none[:1] > 0, [part], minus=[none > 0]
         )
+        return one, other
 
     def _score_windows(
         self,
-        windows: tuple[NDArray[np.uint8], NDArray[np.uint8]],
-        rows: NDArray[np.int64],
-        first: NDArray[np.int64],
-        *,
+        references: NDArray[np.uint8],
         is_minus: NDArray[np.bool_],
-        moves: Moves,
-    ) -> tuple[WindowScores, WindowScores]:
+        parts: list[Alternatives],
+        *,
+        minus: list[NDArray[np.bool_]],
+    ) -> tuple[WindowScores, list[WindowScores]]:
         """Return the mean scores of all networks, and of both strands if requested."""
-        strands = [is_minus, ~is_minus] if self.settings.both_strands else [is_minus]
-        parts: list[tuple[WindowScores, WindowScores]] = []
-        for is_reversed in strands:
-            pair = _orient(windows[0], is_reversed[first]), _orient(windows[1], is_reversed)
-            strand_moves = moves._replace(is_left=moves.is_left ^ is_reversed)
+        found: list[list[WindowScores]] = [[] for _ in range(1 + len(parts))]
+        for is_other in (False, True) if self.settings.both_strands else (False,):
+            turned = [it ^ is_other for it in (is_minus, *minus)]
+            windows = _orient(references, turned[0])
+            changed = [
+                _orient_part(it, own) for it, own in zip(parts, turned[1:], strict=True)
+            ]
             for network in self.networks:
-                one, other = network.score(*pair, rows, moves=strand_moves)
-                parts.append((one.orient(is_reversed[first]), other.orient(is_reversed)))
-        references, alternatives = zip(*parts, strict=True)
-        return _mean_scores(references), _mean_scores(alternatives)
+                one, others = network.score(windows, changed)
+                for scores, it, own in zip(found, (one, *others), turned, strict=True):
+                    scores.append(it.orient(own))
+        one, *others = map(_mean_scores, found)
+        return one, others
 
     def name_outputs(self, count: int) -> tuple[str, ...]:
         """Return the names of the outputs; a network without a task has numbers."""
@@ -276,6 +281,12 @@ def _orient(
 ) -> NDArray[np.uint8]:
     """Return the reverse complements of some windows, and the other windows unchanged."""
     return np.where(is_reversed[:, None], _COMPLEMENT[windows[:, ::-1]], windows)
+
+
+def _orient_part(part: Alternatives, is_reversed: NDArray[np.bool_]) -> Alternatives:
+    """Return alternatives with the reverse complements of some windows."""
+    moves = part.moves._replace(is_left=part.moves.is_left ^ is_reversed)
+    return part._replace(array=_orient(part.array, is_reversed), moves=moves)
 
 
 def _take(orientation: Orientation, rows: NDArray[np.int64]) -> Orientation:
