@@ -143,7 +143,7 @@ class AlleleScorer:
         none = np.zeros(len(changed), np.int64)
         part = Alternatives(changed, none, Moves.of_substitutions(len(changed)))
         one, (other,) = self._score_windows(
-            window[None], none[:1] > 0, [part], minus=[none > 0]
+            window[None], np.zeros(1, bool), [part], minus=[none > 0]
         )
         return one, other
 
