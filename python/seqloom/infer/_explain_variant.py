@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_BASES = np.frombuffer(b"ACGT", np.uint8)
+_BASE_CODES = np.frombuffer(b"ACGT", np.uint8)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -348,17 +348,17 @@ def _explain_bases(
 ) -> _Track:
     """Score every substitution of the bases that are shown."""
     letters = _read_letters(window, columns)
-    is_base = np.isin(letters, _BASES)
-    places = np.repeat(columns[is_base], len(_BASES))
+    is_base = np.isin(letters, _BASE_CODES)
+    places = np.repeat(columns[is_base], len(_BASE_CODES))
     mutants = np.repeat(window[None], len(places), axis=0)
-    mutants[np.arange(len(places)), places] = np.resize(_BASES, len(places))
+    mutants[np.arange(len(places)), places] = np.resize(_BASE_CODES, len(places))
     one, others = scorer.score_changes(window, mutants)
     unit, pair = "score", (one.values, others.values)
     if one.log_odds is not None and others.log_odds is not None:
         unit, pair = "log-odds", (one.log_odds, others.log_odds)
-    change = (pair[0][0, output] - pair[1][:, output]).reshape(-1, len(_BASES))
+    change = (pair[0][0, output] - pair[1][:, output]).reshape(-1, len(_BASE_CODES))
     weights = np.full(len(columns), np.nan)
-    weights[is_base] = change.sum(axis=1) / (len(_BASES) - 1)
+    weights[is_base] = change.sum(axis=1) / (len(_BASE_CODES) - 1)
     return _Track(letters.tobytes().decode(), float(one.values[0, output]), weights, unit)
 
 

@@ -85,11 +85,10 @@ def variant_effects(
         shifts: Numbers of bases by which the window is moved to the right.
         indels: The bases that the windows of an insertion or deletion share. With
             ``"left"``, they have the same left end. With ``"both"``, the score is the mean
-            of two pairs of windows: with the same left end, and with the same right end
-            (not with `within`).
-            ``"spliceai"`` uses the rules of SpliceAI: an insertion makes the window longer.
-            An allele that replaces several bases by several bases is not scored, nor is a
-            REF longer than twice `within`.
+            of two pairs of windows: with the same left end, and with the same right end.
+            Do not use ``"both"`` with `within`. ``"spliceai"`` uses the rules of SpliceAI:
+            an insertion makes the window longer. An allele that replaces several bases by
+            several bases is not scored, nor is a REF longer than twice `within`.
         genes: Genes in any form that `IntervalDataset` accepts as intervals, with the
             columns name, chrom, start, stop and strand. Bases outside of the gene are
             replaced by N, and the window is read in the direction of the gene. A variant
