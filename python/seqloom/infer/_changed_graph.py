@@ -198,11 +198,15 @@ class LocalGraph:
         outside = [known[it] for it in self._outside]
         count, found = len(ends[0]), list[Any]()
         for start in range(0, count, self.batch_size):
-            # The shapes of the graph have a fixed number of rows. So no row affects
-            # the rounding of another row.
+            # The arrays always have the same shape and memory layout, because these may
+            # affect rounding.
             rows = np.minimum(np.arange(start, start + self.batch_size), count - 1)
             is_full = start == 0 and count == self.batch_size
-            (made,) = self._finish(*(it if is_full else it[rows] for it in ends), *outside)
+            inputs = (
+                np.ascontiguousarray(it) if is_full else np.take(it, rows, axis=0)
+                for it in ends
+            )
+            (made,) = self._finish(*inputs, *outside)
             found.append(made[: count - start])
         return np.concatenate(found)
 
