@@ -163,6 +163,52 @@ def test_lines_are_numbers_of_records(tmp_path):
     assert lines == list(range(1, len(lines) + 1))
 
 
+def test_a_contig_that_only_the_index_names_is_read(tmp_path):
+    path = write(tmp_path, random_records())
+    text = gzip.decompress(path.read_bytes()).decode()
+    text = "".join(line for line in text.splitlines(keepends=True) if "ID=chr" not in line)
+    (tmp_path / "b.vcf").write_text(text)
+    with VariantWriter(tmp_path / "b.vcf.gz", tmp_path / "b.vcf") as writer:
+        writer.write([""] * 9000)
+    rows, report = read(tmp_path / "b.vcf.gz", "chr2:5000-20000")
+    assert rows == query(path, "chr2:5000-20000")
+    assert report.oddities["undeclared_contig"].count == len(rows)
+
+
+def test_a_truncated_file_is_an_error(tmp_path):
+    path = write(tmp_path, random_records())
+    path.write_bytes(path.read_bytes()[:-5000])
+    with pytest.raises(FormatError, match=r"index|truncated"):
+        read(path, "HLA:1")
+
+
+def test_fields_and_samples_of_a_region_are_those_of_the_file(tmp_path):
+    rows = [f"chr1\t{at}\t.\tA\tG\t.\t.\tDP={at}\tGT\t0|{at % 2}\n" for at in (5, 6, 7)]
+    header = HEADER.format(length=99).rstrip() + "\tFORMAT\ts1\n"
+    (tmp_path / "a.vcf").write_text(header + "".join(rows))
+    with VariantWriter(tmp_path / "a.vcf.gz", tmp_path / "a.vcf") as writer:
+        writer.write([""] * 3)
+    options = {"region": "chr1:6-", "samples": True, "fields": ["INFO/DP"]}
+    with open_variants(tmp_path / "a.vcf.gz", **options) as reader:
+        (batch,) = reader.batches()
+    assert batch.info["DP"].tolist() == [[6], [7]]
+    assert batch.genotypes[:, 0].tolist() == [[0, 0], [0, 1]]
+
+
+def test_an_invalid_record_of_a_region_is_an_error_with_its_number(tmp_path):
+    rows = list(random_records(count=5))
+    rows[3] = rows[3].replace("\t.\tPASS", "\thigh\tPASS")
+    (tmp_path / "b.vcf").write_text(HEADER.format(length=10**6) + "".join(rows))
+    with VariantWriter(tmp_path / "b.vcf.gz", tmp_path / "b.vcf") as writer:
+        writer.write([""] * 15)
+    with open_variants(tmp_path / "b.vcf.gz", region="chr1") as reader:
+        batches = reader.batches()
+        assert len(next(batches)) == 3
+        with pytest.raises(FormatError, match=r"chr1:\d+: QUAL: expected") as failure:
+            next(batches)
+    assert (failure.value.record, failure.value.line) == (3, None)
+
+
 def test_an_unknown_contig_is_an_error_that_names_those_of_the_file(tmp_path):
     path = write(tmp_path, random_records(count=3))
     with pytest.raises(ArgumentError, match=r'"3:5".*chr1, chr2, HLA:1, empty'):

@@ -168,17 +168,32 @@ impl RecordParser {
         if !self.is_selected(&start)? {
             return Ok(false);
         }
+        let pushed = self.push_values(cursor, &start, individual, (number, columns));
+        pushed.map(|()| true).map_err(|fault| {
+            let chrom = self.header.contig_name(start.contig).unwrap_or_default();
+            let position = (start.start + 1).to_string();
+            self.locate(fault, (chrom, position.as_bytes()))
+        })
+    }
+
+    fn push_values(
+        &mut self,
+        mut cursor: Cursor<'_>,
+        start: &RecordStart,
+        individual: &[u8],
+        (number, columns): (u64, &mut VariantColumns),
+    ) -> Result<(), Fault> {
         let id = cursor.values()?.text();
         let [mut alternatives, mut filter] = std::mem::take(&mut self.text);
         let reference = read_alleles(&mut cursor, start.alleles, &mut alternatives)?;
         filter.clear();
         self.header.append_filters(cursor.values()?, &mut filter)?;
         if self.has_info {
-            self.push_info_values(&mut cursor, &start, (number, columns))?;
+            self.push_info_values(&mut cursor, start, (number, columns))?;
         }
         if self.samples.is_some() {
             let mut cursor = Cursor::new(individual);
-            self.push_sample_values(&mut cursor, &start, (number, columns))?;
+            self.push_sample_values(&mut cursor, start, (number, columns))?;
         }
         let fixed = FixedColumns {
             chrom: self.header.contig_name(start.contig).unwrap_or_default(),
@@ -192,7 +207,7 @@ impl RecordParser {
         let state = (&self.header, &mut self.context, columns);
         push_values(&fixed, (start.start, start.quality), number, state)?;
         self.text = [alternatives, filter];
-        Ok(true)
+        Ok(())
     }
 
     fn is_selected(&self, record: &RecordStart) -> Result<bool, Fault> {

@@ -3,6 +3,7 @@
 use seqloom_core::error::Fault;
 
 use crate::bcf::{RecordStart, read_alleles, unknown_number};
+use crate::genotypes::invalid_allele_code;
 use crate::header::Header;
 use crate::typed::{Cursor, TypedValues, to_decimal};
 
@@ -89,7 +90,7 @@ fn append_samples(
             out.push(if number == 0 { b'\t' } else { b':' });
             let values = table.vector(sample, start.samples);
             if *is_genotype {
-                append_genotype(values, out);
+                append_genotype(values, out)?;
             } else {
                 values.append_text(out);
             }
@@ -101,22 +102,24 @@ fn append_samples(
     Ok(())
 }
 
-fn append_genotype(values: TypedValues<'_>, out: &mut Vec<u8>) {
+fn append_genotype(values: TypedValues<'_>, out: &mut Vec<u8>) -> Result<(), Fault> {
     let start = out.len();
     for code in values.integers() {
-        let is_missing = code >> 1 <= 0;
+        if code < 0 && code != i32::MIN {
+            return Err(invalid_allele_code(code));
+        }
         if out.len() > start {
-            let is_phased = code & 1 == 1 && code != i32::MIN;
+            let is_phased = code & 1 == 1;
             out.push(if is_phased { b'|' } else { b'/' });
         }
-        if is_missing {
-            out.push(b'.');
-        } else {
-            let allele = (code >> 1) - 1;
-            out.extend_from_slice(allele.to_string().as_bytes());
+        match code >> 1 {
+            ..=0 => out.push(b'.'),
+            number @ 1..=10 => out.push(b'0' + u8::try_from(number - 1).unwrap_or_default()),
+            number => out.extend_from_slice((number - 1).to_string().as_bytes()),
         }
     }
     if out.len() == start {
         out.push(b'.');
     }
+    Ok(())
 }

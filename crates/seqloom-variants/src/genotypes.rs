@@ -182,9 +182,7 @@ fn decode_genotype(values: TypedValues<'_>, alleles: &mut Vec<i16>) -> Result<bo
             value => {
                 let allele = i16::try_from((value >> 1) - 1).ok();
                 let allele = allele.filter(|allele| *allele >= MISSING_ALLELE);
-                let allele = allele.ok_or_else(|| {
-                    Fault::of_file(format!("GT: {value} is not the code of an allele"))
-                })?;
+                let allele = allele.ok_or_else(|| invalid_allele_code(value))?;
                 (allele, value & 1 == 1)
             }
         };
@@ -200,6 +198,10 @@ fn decode_genotype(values: TypedValues<'_>, alleles: &mut Vec<i16>) -> Result<bo
         is_phased = false;
     }
     Ok(is_phased)
+}
+
+pub(crate) fn invalid_allele_code(code: i32) -> Fault {
+    Fault::of_file(format!("GT: {code} is not the code of an allele"))
 }
 
 /// Returns an allele of one character, and 1 if the character is invalid, else 0.

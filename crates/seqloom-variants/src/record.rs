@@ -7,7 +7,7 @@ use crate::columns::VariantColumns;
 use crate::fields::{Field, FieldColumn};
 use crate::header::{Header, Kind};
 use crate::region::{Regions, is_in_region};
-use crate::report::VariantReport;
+use crate::report::{VariantReport, shorten};
 use crate::samples::{SampleChoice, SampleReader, choose_samples};
 use crate::vcf::{FixedColumns, RecordContext, push_fixed};
 
@@ -65,6 +65,20 @@ impl RecordParser {
         {
             return Ok(false);
         }
+        let pushed = self.push_columns(&fixed, line, columns);
+        let position = (fixed.chrom, fixed.position);
+        pushed
+            .map_err(|fault| self.locate(fault, position))
+            .map(|()| true)
+    }
+
+    #[inline]
+    fn push_columns(
+        &mut self,
+        fixed: &FixedColumns<'_>,
+        line: u64,
+        columns: &mut VariantColumns,
+    ) -> std::result::Result<(), Fault> {
         let alternatives = fixed.count_alternatives();
         if self.has_info {
             push_info(
@@ -80,7 +94,20 @@ impl RecordParser {
                 (columns, &mut self.context.report),
             )?;
         }
-        push_fixed(&fixed, line, (&self.header, &mut self.context, columns)).map(|()| true)
+        push_fixed(fixed, line, (&self.header, &mut self.context, columns))
+    }
+
+    /// Adds the contig and the position to the fault of a record whose place in the file is
+    /// unknown.
+    pub(crate) fn locate(&self, fault: Fault, (chrom, position): (&[u8], &[u8])) -> Fault {
+        if self.regions.is_none() {
+            return fault;
+        }
+        let (chrom, position) = (shorten(chrom), shorten(position));
+        Fault {
+            message: format!("{chrom}:{position}: {}", fault.message),
+            ..fault
+        }
     }
 
     /// Removes the values of a record that could not be read.
