@@ -68,6 +68,12 @@ def test_inserted_bases_have_no_position(genome, model):
     assert found.positions == [30, 31, 32, None, None, 33, 34]
 
 
+def test_bases_beyond_the_contig_are_n_and_have_no_position(genome, model):
+    found = explain_variant(model, "chr1:2:A:C", genome, around=3)
+    assert found.letters == ("NNAACGT", "NNACCGT")
+    assert found.positions == [None, None, 1, 2, 3, 4, 5]
+
+
 def test_every_spelling_has_the_same_picture(genome, model):
     one = explain_variant(model, DELETION, genome)
     other = explain_variant(model, "1:30:ACGATC:ACGC", genome)

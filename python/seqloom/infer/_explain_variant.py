@@ -51,7 +51,8 @@ class VariantExplanation:
         target: The output that is explained.
         scores: The scores of the reference and of the alternative allele.
         letters: The aligned sequences of both alleles; ``-`` is a gap.
-        positions: The position of each base in the genome, from 1; None if it is inserted.
+        positions: The position of each base in the genome, from 1; None for inserted bases
+            and beyond the contig.
         weights: For each allele, a number for each base: the mean decrease of the score if
             another base replaces it. For models with an output at each position, the
             output. NaN in gaps.
@@ -291,7 +292,7 @@ def _explain(
         target=names[output],
         scores=(tracks[0].score, tracks[1].score),
         letters=(tracks[0].letters, tracks[1].letters),
-        positions=_list_positions(columns[0], int(table.starts[0]) - left + 1),
+        positions=_list_positions(columns[0], table, scorer),
         weights=(tracks[0].weights, tracks[1].weights),
         unit=tracks[0].unit,
     )
@@ -314,9 +315,15 @@ def _align(
     ]
 
 
-def _list_positions(columns: NDArray[np.int64], first: int) -> list[int | None]:
-    """Return the position of each column in the genome; None for inserted bases."""
-    return [first + at if at >= 0 else None for at in columns.tolist()]
+def _list_positions(
+    columns: NDArray[np.int64], table: AlleleTable, scorer: AlleleScorer
+) -> list[int | None]:
+    """Return the position of each column; None for insertions and beyond the contig."""
+    first = int(table.starts[0]) - scorer.settings.left + 1
+    end = int(scorer.genome.lengths[table.contigs[0]])
+    is_base = (columns >= 0) & (columns + first > 0) & (columns + first <= end)
+    pairs = zip(columns.tolist(), is_base.tolist(), strict=True)
+    return [first + at if known else None for at, known in pairs]
 
 
 def _find_output(names: tuple[str, ...], target: str | None, change: Floats) -> int:
