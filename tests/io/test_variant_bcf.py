@@ -1,6 +1,7 @@
 """Tests of reading BCF files; the expected values come from bcftools and from VCF files."""
 
 import gzip
+import re
 import shutil
 import struct
 import subprocess
@@ -255,12 +256,31 @@ def parts(tmp_path_factory):
     return split(to_bcf(write_vcf(tmp_path_factory.mktemp("parts"), rows, ["s"])))
 
 
-def read_damaged(folder, header, records):
+DAMAGE_OPTIONS = {"samples": True, "fields": ["INFO/DP", "FORMAT/AD"]}
+
+
+def write_bytes(folder, data):
     path = folder / "a.bcf"
-    path.write_bytes(header + b"".join(records))
-    options = {"samples": True, "fields": ["INFO/DP", "FORMAT/AD"]}
-    batches, reader = read(path, **options)
+    path.write_bytes(data)
+    return path
+
+
+def read_damaged(folder, header, records):
+    path = write_bytes(folder, header + b"".join(records))
+    batches, reader = read(path, **DAMAGE_OPTIONS)
     return sum(len(batch) for batch in batches), reader
+
+
+def test_names_without_numbers_have_those_of_their_order(tmp_path, parts):
+    header, records = parts
+    text = re.sub(rb",IDX=\d+>", b">", header[9:])
+    shorter = header[:5] + struct.pack("<I", len(text)) + text
+    expected, found = (
+        read(write_bytes(tmp_path, start + b"".join(records)), **DAMAGE_OPTIONS)[0][0]
+        for start in (header, shorter)
+    )
+    assert str(all_values(found)) == str(all_values(expected))
+    assert found.info["DP"].tolist() == [[3], [3]]
 
 
 @pytest.mark.parametrize(
