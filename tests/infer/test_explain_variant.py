@@ -114,6 +114,16 @@ def test_the_default_target_is_the_output_that_changes_most(genome):
     assert found.target == f"output_{np.argmax(changes)}"
 
 
+def test_the_default_target_of_two_classes_is_the_more_probable_one(genome, model):
+    found = explain_variant(model, "chr1:32:G:C", genome)
+    table = {"chrom": ["chr1"], "pos": [32], "ref": ["G"], "alt": ["C"]}
+    effects = sl.infer.variant_effects(model, table, genome, width=WIDTH)
+    names = [
+        f"{allele}_{it}" for allele in ("reference", "alternative") for it in ("no", "yes")
+    ]
+    assert found.target == max(names, key=lambda it: effects[it][0]).split("_")[1]
+
+
 @pytest.mark.parametrize("variant", ["chr1:32", "chr1:x:G:C", 5])
 def test_a_variant_that_is_not_four_parts_is_an_error(genome, model, variant):
     with pytest.raises(ArgumentError, match='variant must be like "chr1:1234:CA:C"'):

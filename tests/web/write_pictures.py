@@ -18,9 +18,14 @@ seqloom demo
 seqloom demo --files .
 seqloom inspect train.fa.gz --plot letters.svg
 seqloom train train.fa.gz --labels train.tsv --epochs 20 --out runs/splice
+seqloom train genome.fa.gz --intervals peaks.bed --label-column name --length 80 \\
+    --epochs 12 --lr 3e-3 --quiet --out runs/peaks
+python -c 'import seqloom as sl
+picture = sl.infer.explain_variant("runs/peaks", "chr4:1033:CT:C", "genome.fa.gz")
+picture.to_svg("variant.svg")'
 """
 PAGE_WIDTH = 1000
-PLOT_PAGE = f'<body style="margin: 0"><img src="letters.svg" width="{PAGE_WIDTH}">'
+PLOT_PAGE = '<body style="margin: 0"><img src="{name}.svg" width="{width}">'
 # Returns the area from the top of the first element to the bottom of the last element.
 PICTURE_BOUNDS_SCRIPT = """
 (() => {
@@ -34,7 +39,6 @@ PICTURE_BOUNDS_SCRIPT = """
 def main() -> None:
     """Run the commands, and take pictures of their output."""
     with TemporaryDirectory() as name, serving(Path(name)) as server:
-        (Path(name) / "letters.html").write_text(PLOT_PAGE, encoding="utf-8")
         subprocess.run(["/bin/bash", "-ec", COMMAND_LINES], cwd=name, check=True)
         for scheme in ("light", "dark"):
             with Page(Path(name) / scheme, width=PAGE_WIDTH, dark=scheme == "dark") as page:
@@ -42,9 +46,12 @@ def main() -> None:
                 take(page, f"report-{scheme}", "body", "section:nth-of-type(2)")
                 page.open(f"{server.address}runs/splice/report.html")
                 take(page, f"run-{scheme}", "section", "section:nth-of-type(2)")
-        with Page(Path(name) / "plot", width=PAGE_WIDTH) as page:
-            page.open(f"{server.address}letters.html")
-            take(page, "letters", "img", "img")
+        for plot in ("letters", "variant"):
+            html = PLOT_PAGE.format(name=plot, width=PAGE_WIDTH)
+            (Path(name) / f"{plot}.html").write_text(html, encoding="utf-8")
+            with Page(Path(name) / plot, width=PAGE_WIDTH) as page:
+                page.open(f"{server.address}{plot}.html")
+                take(page, plot, "img", "img")
     take_web_page()
 
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _BASE_CODES = np.frombuffer(b"ACGT", np.uint8)
+# Changes of outputs above this part of the largest change are regarded as equal.
+_EQUAL_SHARE = 0.99
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -281,7 +283,7 @@ def _explain(
     ]
     pair = scorer.score_changes(windows[0], windows[1][None])
     names = scorer.name_outputs(pair[0].values.shape[1])
-    output = _find_output(names, target, pair[1].values - pair[0].values)
+    output = _find_output(names, target, np.stack([it.values[0] for it in pair]))
     explain = _find_positions if pair[0].has_positions else _explain_bases
     tracks = [
         explain(scorer, window, each, output=output)
@@ -326,10 +328,14 @@ def _list_positions(
     return [first + at if known else None for at, known in pairs]
 
 
-def _find_output(names: tuple[str, ...], target: str | None, change: Floats) -> int:
+def _find_output(names: tuple[str, ...], target: str | None, scores: Floats) -> int:
     """Return the index of the target; by default, of the output that changes most."""
     if target is None:
-        return int(np.abs(change.reshape(len(names), -1)).max(axis=1).argmax())
+        pair = scores.reshape(2, len(names), -1)
+        change = np.abs(pair[1] - pair[0]).max(axis=1)
+        # Of two classes whose probabilities change equally, the more probable one.
+        is_largest = change >= _EQUAL_SHARE * change.max()
+        return int(np.where(is_largest, pair.max(axis=(0, 2)), -np.inf).argmax())
     if target not in names:
         raise ArgumentError(
             f"target must be one of {join_first_names(names)}, got {quote(target)}"
