@@ -200,10 +200,12 @@ class LocalGraph:
         for start in range(0, count, self.batch_size):
             # The arrays always have the same shape and memory layout, because these may
             # affect rounding.
-            rows = np.minimum(np.arange(start, start + self.batch_size), count - 1)
-            is_full = start == 0 and count == self.batch_size
+            stop = start + self.batch_size
+            rows = np.minimum(np.arange(start, stop), count - 1)
             inputs = (
-                np.ascontiguousarray(it) if is_full else np.take(it, rows, axis=0)
+                np.ascontiguousarray(it[start:stop])
+                if stop <= count
+                else np.take(it, rows, axis=0)
                 for it in ends
             )
             (made,) = self._finish(*inputs, *outside)

@@ -109,7 +109,7 @@ class ChangedPasses:
                 )
             else:
                 found[number] = self._run_whole(part.array)
-        if origin is None or not jobs:
+        if origin is None or (parts and not jobs):
             outputs = self._run_whole(reference)
         else:
             outputs = origin.run(self._to_array(reference), [*jobs.values()])

@@ -114,10 +114,9 @@ class EncoderProbe:
         # batch.
         batches = max(1, _MAX_CHUNK_RESIDUES // (self.batch_size * len(longest)))
         self._chunk_size = self.batch_size * batches
-        self._passes: ChangedPasses | None = None  # for the original sequences
+        self._passes = find_changed_passes(trained.model, trained.encoder)
         same = (ResidueChange(record, 0, 0, b"") for record in range(len(sequences)))
         self.outputs = np.concatenate([outputs for _, outputs in self._score_changes(same)])
-        self._passes = find_changed_passes(trained.model, trained.encoder)
 
     def hide(
         self, measure: ScoreFunction, windows: Sequence[int]
@@ -188,11 +187,13 @@ class EncoderProbe:
         records, rows = np.unique([it.record for it in changes], return_inverse=True)
         originals: list[int] = records.tolist()
         texts = [self.sequences[it] for it in originals]
-        texts += [it.apply(self.sequences[it.record]) for it in changes]
+        texts += [it.apply(self.sequences[it.record]) for it in changes if it.by]
         data = self._make_dataset(texts)
 
         def run(data: Dataset) -> NDArray[np.float32]:
             inputs = data.batch(np.arange(len(data)))["inputs"]
+            if len(data) == len(records):
+                return passes.run_parts(inputs, [])[0][rows]
             return passes.run(inputs[: len(records)], inputs[len(records) :], rows)[1]
 
         if not self._both_strands:
