@@ -347,3 +347,33 @@ def test_masked_effects_need_exons(genome):
     options |= {"within": 3, "genes": genes}
     with pytest.raises(FormatError, match="needs the columns EXON_START and EXON_END"):
         variant_effects(count_bases(), records((20, "A", "C")), genome, **options)
+
+
+@pytest.mark.parametrize("size", [1, 4, 5, 8, 9, 10, 17, 18, 19])
+def test_indels_of_any_size_have_the_scores_of_whole_windows(genome, size):
+    """Deletes, inserts and replaces up to twice the width of the window."""
+    network = Positions().bind("numpy", 3)
+    rows = [
+        (15, GENOME[15 : 16 + size], GENOME[15]),
+        (20, "A", "A" + "CGT" * size),
+        (21, GENOME[21 : 22 + size], "G" * (size + 2)),
+        (20, "A", "C"),
+    ]
+    effects = variant_effects(network, records(*rows), genome, width=9)
+    for row, (start, ref, alt) in enumerate(rows):
+        edited = GENOME[start - 4 : start] + alt + GENOME[start + len(ref) :]
+        x = np.array([[[base == it for base in edited[:9]] for it in "ACGT"]], "float32")
+        expected = network(sl.tensor.backend("numpy").tensor(x)).numpy().mean(axis=2)[0]
+        found = [effects[f"alternative_output_{it}"][row] for it in range(2)]
+        assert found == pytest.approx(expected.tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [(12, 40), (13, 12), (11, 30), (1, 25)])
+def test_replaced_alleles_of_any_size_have_effects_at_positions(genome, sizes):
+    """The alleles may be longer than the window."""
+    removed, added = sizes
+    row = 20, GENOME[20 : 20 + removed], "C" * added
+    options: dict[str, Any] = {"width": 21, "within": 3}
+    effects = variant_effects(count_bases(), records(row), genome, **options)
+    assert effects.status == ["ok"]
+    assert effects["gain_output_1"][0] >= 1

@@ -103,7 +103,15 @@ class ChangedPasses:
         found: dict[int, NDArray[np.float32]] = {}
         for number, part in enumerate(parts):
             network = self.find_network(part.array)
-            if origin is not None and network is not None and network.continues(origin):
+            axis = position_axis(self._encoder)
+            longer = part.array.shape[axis] - reference.shape[axis]
+            has_common = 2 * longer < reference.shape[axis]
+            if (
+                origin is not None
+                and network is not None
+                and has_common
+                and network.continues(origin)
+            ):
                 jobs[number] = _Job(
                     network, part._replace(array=self._to_array(part.array))
                 )

@@ -120,9 +120,11 @@ def find_changes(reference: NDArray[Any], alternatives: Alternatives, axis: int)
     longer = length - reference.shape[axis]
     if longer:
         moves = Moves(np.full(len(rows), longer), np.zeros(len(rows), bool))
+    # A move that leaves few common bases is a change of the whole window.
+    is_moved = (moves.counts != 0) & (2 * np.abs(moves.counts) < length)
     places = [
         _find_change(reference[row], array[it], axis - 1)
-        if not moves.counts[it]
+        if not is_moved[it]
         else _find_move(
             reference[row],
             array[it],

@@ -251,7 +251,8 @@ def align_positions(
     # the alternative window get the output of the reference.
     removed, added = sizes
     if added > removed:
-        start, stop = centre + removed - 1, centre + added
+        start = min(centre + removed, alternative.shape[1]) - 1
+        stop = centre + added
         merged = alternative[:, start:stop].max(axis=1, keepdims=True)
         alternative = np.hstack([alternative[:, :start], merged, alternative[:, stop:]])
     elif removed > added:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import sys
-from contextlib import contextmanager, nullcontext
+import zlib
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -24,6 +26,7 @@ from seqloom.errors import ArgumentError, FormatError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -55,6 +58,7 @@ class VariantInput:
         self.what, self.noun = "the variants", "line"
         if isinstance(variants, (str, os.PathLike)) or hasattr(variants, "read"):
             self._find_file(variants)
+            self.noun = "record" if _is_bcf(self.path or "") else "line"
             with self._open() as reader:
                 self._lengths = reader.contigs
         elif hasattr(variants, "chrom_codes"):
@@ -65,17 +69,28 @@ class VariantInput:
 
     def _find_file(self, source: Any) -> None:
         """Set the path and the name of a file."""
-        if not hasattr(source, "read") and os.fspath(source) != "-":
-            self.what = self.path = str(Path(str(source)).expanduser())
-        else:
-            is_stdin = not hasattr(source, "read")
-            self.what = "standard input" if is_stdin else getattr(source, "name", self.what)
-            # The file exists as long as this object.
-            self._copy = NamedTemporaryFile(prefix="seqloom-", suffix=".vcf")  # noqa: SIM115
-            shutil.copyfileobj(sys.stdin.buffer if is_stdin else source, self._copy)
+        is_path = isinstance(source, (str, os.PathLike))
+        path = Path(str(source)).expanduser() if is_path else None
+        if path is not None and str(path) != "-" and (path.is_file() or not path.exists()):
+            self.what = self.path = str(path)
+        else:  # a pipe or a file object, which can be read only once
+            with self._open_stream(source, path) as stream:
+                # The file exists as long as this object.
+                self._copy = NamedTemporaryFile(prefix="seqloom-", suffix=".vcf")  # noqa: SIM115
+                shutil.copyfileobj(stream, self._copy)
             self._copy.flush()
             self.path = self._copy.name
-        self.noun = "record" if self.what.endswith(".bcf") else "line"
+
+    def _open_stream(self, source: Any, path: Path | None) -> AbstractContextManager[Any]:
+        """Return a pipe or file object, and set its name."""
+        if path is None:
+            self.what = str(getattr(source, "name", self.what))
+            return nullcontext(source)
+        if str(path) == "-":
+            self.what = "standard input"
+            return nullcontext(sys.stdin.buffer)
+        self.what = str(path)
+        return path.open("rb")
 
     @contextmanager
     def _open(self) -> Generator[VariantReader]:
@@ -99,6 +114,16 @@ class VariantInput:
     def report(self, genome: Genome) -> CheckReport:
         """Return an empty report of the comparison with a genome."""
         return CheckReport(genome, self._lengths, what=self.what, noun=self.noun)
+
+
+def _is_bcf(path: str) -> bool:
+    """Return whether the content of a file is BCF; False for a file that cannot be read."""
+    with suppress(OSError, EOFError, zlib.error):
+        for opened in (open(path, "rb"), gzip.open(path)):  # noqa: PTH123, SIM115
+            with opened as file:
+                if file.read(3) == b"BCF":
+                    return True
+    return False
 
 
 _COLUMN_NAMES = {
