@@ -360,7 +360,9 @@ def test_indels_of_any_size_have_the_scores_of_whole_windows(genome, size):
         (20, "A", "C"),
     ]
     effects = variant_effects(network, records(*rows), genome, width=9)
-    for row, (start, ref, alt) in enumerate(rows):
+    for row, allele in enumerate(effects.alleles):
+        _, position, ref, alt = allele.split(":")
+        start = int(position) - 1
         edited = GENOME[start - 4 : start] + alt + GENOME[start + len(ref) :]
         x = np.array([[[base == it for base in edited[:9]] for it in "ACGT"]], "float32")
         expected = network(sl.tensor.backend("numpy").tensor(x)).numpy().mean(axis=2)[0]

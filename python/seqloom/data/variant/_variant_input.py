@@ -70,7 +70,7 @@ class VariantInput:
     def _find_file(self, source: Any) -> None:
         """Set the path and the name of a file."""
         is_path = isinstance(source, (str, os.PathLike))
-        path = Path(str(source)).expanduser() if is_path else None
+        path = Path(os.fspath(source)).expanduser() if is_path else None
         if path is not None and str(path) != "-" and (path.is_file() or not path.exists()):
             self.what = self.path = str(path)
         else:  # a pipe or a file object, which can be read only once
@@ -118,11 +118,10 @@ class VariantInput:
 
 def _is_bcf(path: str) -> bool:
     """Return whether the content of a file is BCF; False for a file that cannot be read."""
-    with suppress(OSError, EOFError, zlib.error):
-        for opened in (open(path, "rb"), gzip.open(path)):  # noqa: PTH123, SIM115
-            with opened as file:
-                if file.read(3) == b"BCF":
-                    return True
+    for open_file in (open, gzip.open):
+        with suppress(OSError, EOFError, zlib.error), open_file(path, "rb") as file:
+            if file.read(3) == b"BCF":
+                return True
     return False
 
 
