@@ -14,6 +14,7 @@ from seqloom.infer._changed_passes import ChangedPasses, find_changed_passes
 from seqloom.infer._loop import (
     OnBatch,
     average_outputs,
+    check_lengths,
     evaluation_batch_size,
     reverse_complements,
     run_both_strands,
@@ -189,6 +190,7 @@ class EncoderProbe:
         texts = [self.sequences[it] for it in originals]
         texts += [it.apply(self.sequences[it.record]) for it in changes if it.by]
         data = self._make_dataset(texts)
+        check_lengths(self.trained.model, data)
 
         def run(data: Dataset) -> NDArray[np.float32]:
             inputs = data.batch(np.arange(len(data)))["inputs"]

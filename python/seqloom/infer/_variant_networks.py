@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from seqloom.infer._changed_rows import Alternatives
 
 
+# The maximum number of positions in a batch of whole windows on a CPU.
+_MAX_CPU_POSITIONS = 1 << 14
+
+
 class WindowScores(NamedTuple):
     """Scores of windows, ``(windows, outputs)`` or ``(windows, outputs, positions)``."""
 
@@ -110,6 +114,9 @@ class WindowNetwork:
     def _run_whole(self, data: Dataset) -> NDArray[np.float32]:
         size = evaluation_batch_size(data)
         size = size if self.trained is None else min(size, self.trained.batch_size)
+        if self.model.backend.device == "cpu":
+            # Batches of one size are filled with copies, so small batches waste less time.
+            size = max(1, min(size, _MAX_CPU_POSITIONS // int(data.lengths.max())))
         return run_model(self.model, data, batch_size=size)
 
     def _to_scores(self, outputs: NDArray[np.float32]) -> WindowScores:
