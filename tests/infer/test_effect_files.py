@@ -96,11 +96,23 @@ def test_vcf_has_a_text_for_each_allele_and_gene(model, inputs, tmp_path):
     effects_of(model, inputs, genes=genes, out=tmp_path / "out.vcf")
     header, *records = (tmp_path / "out.vcf").read_text().split(COLUMNS)[-1].splitlines()
     first = header.split("\t")[-1].removeprefix("DP=7;seqloom=").split(",")
-    assert [text.split("|")[:3] for text in first] == [
-        ["C", "ok", "one"],
-        ["C", "ok", "a%7Cb"],
+    assert [text.split("|")[:4] for text in first] == [
+        ["C", "ok", "chr1:21:A:C", "one"],
+        ["C", "ok", "chr1:21:A:C", "a%7Cb"],
     ]
-    assert "AGG|outside_genes||.|" in records[1]
+    assert "AGG|outside_genes|chr1:30:A:AGG||.|" in records[1]
+
+
+def test_vcf_has_the_base_of_each_row_of_a_split_substitution(model, inputs, tmp_path):
+    write_vcf(inputs[0], ["20 a TA GC,G"])
+    effects_of(model, inputs, split_mnps=True, out=tmp_path / "out.vcf")
+    text = (tmp_path / "out.vcf").read_text().splitlines()[-1].split("seqloom=")[-1]
+    rows = [row.split("|")[:3] for row in text.split(",")]
+    assert rows == [
+        ["GC", "ok", "chr1:20:T:G"],
+        ["GC", "ok", "chr1:21:A:C"],
+        ["G", "ok", "chr1:20:TA:G"],
+    ]
 
 
 def test_vcf_needs_variants_of_a_file(model, inputs, tmp_path):
@@ -171,11 +183,13 @@ def test_stored_scores_of_other_settings_are_an_error(model, inputs, tmp_path):
     many, out = many_records(tmp_path), tmp_path / "out.tsv"
     with pytest.raises(KeyboardInterrupt):
         effects_of(model, many, out=out, progress=stop_after(200))
-    with pytest.raises(RunFolderError, match=r"unfinished: .* settings was .* now "):
+    with pytest.raises(
+        RunFolderError, match=r"unfinished: .* reverse_complement was False, now True"
+    ):
         effects_of(model, many, out=out, reverse_complement=True)
     with (tmp_path / "many.vcf").open("a") as file:
         file.write("chr1\t21\t.\tA\tT\t.\t.\t.\n")
-    with pytest.raises(RunFolderError, match="variants was "):
+    with pytest.raises(RunFolderError, match="another file of variants"):
         effects_of(model, many, out=out)
 
 
@@ -202,10 +216,45 @@ def test_a_call_that_fails_before_the_first_score_leaves_no_files(model, inputs,
     ]
 
 
-def test_a_file_without_records_is_an_error(model, inputs, tmp_path):
+@pytest.mark.parametrize("name", ["out.tsv", "out.vcf.gz", "out.parquet"])
+def test_a_file_without_records_has_an_output_without_rows(model, inputs, tmp_path, name):
     write_vcf(inputs[0], [])
-    with pytest.raises(FormatError, match=r"in\.vcf: expected variants, found none"):
+    effects_of(model, inputs, out=tmp_path / name)
+    if name == "out.tsv":
+        (header,) = (tmp_path / name).read_text().splitlines()
+        assert header.split("\t")[-1] == "difference_yes"
+    elif name == "out.parquet":
+        assert len(pd.read_parquet(tmp_path / name)) == 0
+    else:
+        with sl.io.open_variants(tmp_path / name) as reader:
+            assert "seqloom_difference_yes" in reader.header
+            assert list(reader.batches()) == []
+
+
+def test_a_folder_of_another_kind_is_kept(model, inputs, tmp_path):
+    (tmp_path / "out.tsv.unfinished").mkdir()
+    (tmp_path / "out.tsv.unfinished/mine.txt").write_text("mine\n")
+    with pytest.raises(RunFolderError, match="write to another file"):
         effects_of(model, inputs, out=tmp_path / "out.tsv")
+    assert (tmp_path / "out.tsv.unfinished/mine.txt").exists()
+
+
+def test_the_output_must_not_be_the_file_of_variants(model, inputs):
+    with pytest.raises(ArgumentError, match=r"out is .*in\.vcf, the file of variants"):
+        effects_of(model, inputs, out=inputs[0])
+
+
+def test_broken_rules_of_the_format_are_in_the_report(model, inputs):
+    with inputs[0].open("a") as file:
+        file.write("chr1\t21\t.\tA\tT\t.\tlow\t.\n")
+    assert effects_of(model, inputs).report["oddities"] == {"undeclared_filter": 1}
+
+
+def test_scores_that_are_not_finite_cause_a_warning(model, inputs):
+    network = sl.nn.Conv1d(4, 1, 9).bind("numpy", 0)
+    network.load_record({"weight": np.full((1, 4, 9), np.nan, "f4"), "bias": [0.0]})
+    with pytest.warns(sl.errors.DataWarning, match="scores of 4 alleles are not finite"):
+        effects_of(network, inputs)
 
 
 def test_a_table_and_a_file_object_have_the_effects_of_a_file(model, inputs):

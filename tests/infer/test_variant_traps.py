@@ -200,7 +200,10 @@ def test_13_the_settings_are_in_the_header_of_the_output(model, home):
     effects = effects_of(model, home, "chr1 21 A C", reverse_complement=True)
     effects.save(home / "out.vcf")
     text = (home / "out.vcf").read_text()
-    assert "Settings: width 9, compare [difference], both_strands true, shifts [0]" in text
+    assert (
+        "Settings: width 9, compare [difference], reverse_complement true, shifts [0]"
+        in text
+    )
 
 
 def test_14_a_score_is_the_same_alone_and_with_any_number_of_threads(model, home):

@@ -12,6 +12,8 @@ import numpy as np
 
 from seqloom._files import fingerprint_file
 from seqloom._ragged import Ragged
+from seqloom._text import format_count
+from seqloom._warning import warn_user
 from seqloom.data.variant._alleles import (
     STATUS,
     AlleleTable,
@@ -19,14 +21,13 @@ from seqloom.data.variant._alleles import (
     resolve_alleles,
     windows_within_contigs,
 )
-from seqloom.errors import FormatError
 from seqloom.infer._effect_spans import SpansByContig, digest_spans
 from seqloom.infer._effects_table import VariantEffects
 from seqloom.infer._variant_networks import ExportedNetwork
 from seqloom.infer._variant_scores import Orientation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -66,6 +67,7 @@ class EffectsJob:
         genome = scorer.genome
         self.report = variants.report(genome)
         self.status: Counter[str] = Counter()
+        self.not_finite = 0
         self._genes = SpansByContig.of(rules.genes, genome)
         self._regions = SpansByContig.of(rules.regions, genome)
         if self._genes is not None and rules.masked:
@@ -107,35 +109,74 @@ class EffectsJob:
             if store is not None and known is None:
                 store.add(number, columns)
             self.status.update(effects.status)
+            self._count_not_finite(effects.status, columns)
             yield replace(effects, columns=columns, report=self.facts())
             first += len(batch.starts)
         if not first:
-            raise FormatError(f"{self.variants.what}: expected variants, found none")
+            yield self.join([], names)
+        if self.not_finite:
+            warn_user(
+                f"the scores of {format_count(self.not_finite, 'alleles')} are not finite; "
+                "the model, or compare with these scores, returns NaN or infinity"
+            )
+
+    def _count_not_finite(self, status: list[str], columns: Columns) -> None:
+        """Count scored alleles with scores that are not finite."""
+        is_scored = np.isin(status, ("ok", "swapped"))
+        is_finite = np.all([np.isfinite(it) for it in columns.values()], axis=0)
+        self.not_finite += int((is_scored & ~is_finite).sum())
+
+    def join(
+        self, parts: list[VariantEffects], names: Iterable[str] = ()
+    ) -> VariantEffects:
+        """Return the rows of all batches; `names` are the columns of a table of no rows."""
+
+        def texts(name: str) -> list[str]:
+            return [text for part in parts for text in getattr(part, name)]
+
+        none = np.zeros(0, np.int64)
+        return VariantEffects(
+            np.concatenate([none, *(part.records for part in parts)]),
+            texts("chroms"),
+            np.concatenate([none, *(part.starts for part in parts)]),
+            texts("ids"),
+            texts("refs"),
+            texts("alts"),
+            texts("status"),
+            texts("alleles"),
+            None if self._genes is None else texts("genes"),
+            {
+                name: np.concatenate([np.zeros(0), *(it.columns[name] for it in parts)])
+                for name in (parts[0].columns if parts else names)
+            },
+            self.facts(),
+            self.variants.path,
+        )
 
     def facts(self) -> dict[str, Any]:
         """Return counts and settings, for a report."""
-        names = ("on_mismatch", "split_mnps", "masked", "edge")
-        rules = {name: getattr(self.rules, name) for name in names}
         return self.report.to_dict() | {
             "status": dict(self.status),
-            "settings": asdict(self.scorer.settings) | rules,
+            "settings": self.settings(),
+            "oddities": self.variants.oddities,
         }
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the windows, the scores and the selection."""
+        names = ("on_mismatch", "split_mnps", "masked", "edge")
+        rules = {name: getattr(self.rules, name) for name in names}
+        return asdict(self.scorer.settings) | rules
 
     def plan(self) -> dict[str, str]:
         """Return facts that must be equal when a stopped job continues."""
-        rules = self.rules
-        return {
-            "seqloom": version("seqloom"),
-            "models": " ".join(map(_digest_network, self.scorer.networks)),
-            "variants": fingerprint_file(self.variants.path or ""),
+        settings = {name: str(value) for name, value in self.settings().items()}
+        return settings | {
+            "version of seqloom": version("seqloom"),
+            "model": " ".join(map(_digest_network, self.scorer.networks)),
+            "file of variants": fingerprint_file(self.variants.path or ""),
             "genome": self.scorer.genome.digest().hex(),
-            "settings": repr(self.scorer.settings),
-            "on_mismatch": rules.on_mismatch,
-            "split_mnps": str(rules.split_mnps),
-            "masked": str(rules.masked),
-            "edge": rules.edge,
-            "genes": digest_spans(rules.genes),
-            "regions": digest_spans(rules.regions),
+            "table of genes": digest_spans(self.rules.genes),
+            "file of regions": digest_spans(self.rules.regions),
         }
 
     def _find_columns(self) -> list[str]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from seqloom import record
 from seqloom._files import atomic_path
-from seqloom.errors import RunFolderError
+from seqloom.errors import RecordError, RunFolderError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 UNFINISHED_ENDING = ".unfinished"
 _PLAN_FILE = "plan.json"
-_SAVE_SECONDS = 30
+_SAVE_SECONDS = 10
+# Facts that a plan stores as hashes.
+_HASHED = ("model", "file of variants", "genome", "table of genes", "file of regions")
 
 
 class ScoreStore:
@@ -35,8 +37,8 @@ class ScoreStore:
         self._folder, self._plan = folder, plan
         self._pending: dict[int, Columns] = {}
         self._saved_at = time.monotonic()
-        if (folder / _PLAN_FILE).exists():
-            _compare_plans(folder, json.loads((folder / _PLAN_FILE).read_text()), plan)
+        if folder.exists():
+            _compare_plans(folder, _read_plan(folder), plan)
         self._files = {
             number: path
             for path in sorted(folder.glob("*-*.safetensors"))
@@ -50,12 +52,18 @@ class ScoreStore:
         if path is None:
             return None
         if self._open is None or self._open[0] != path:
-            self._open = path, record.load(path)
+            try:
+                self._open = path, record.load(path)
+            except RecordError as error:
+                raise RecordError(
+                    f"{error}; delete the folder {self._folder} (--overwrite) to start "
+                    "again"
+                ) from error
         columns: Any = np.asarray(self._open[1][str(batch)])
         return dict(zip(names, columns, strict=True))
 
     def add(self, batch: int, columns: Columns) -> None:
-        """Store the columns of a batch; files are written every 30 seconds."""
+        """Store the columns of a batch; files are written every few seconds."""
         self._pending[batch] = columns
         if time.monotonic() - self._saved_at > _SAVE_SECONDS:
             self.save()
@@ -78,18 +86,35 @@ class ScoreStore:
 
     def remove(self) -> None:
         """Remove the folder, because the job is complete."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        for path in self._folder.glob("*-*.safetensors"):
+            path.unlink()
+        (self._folder / _PLAN_FILE).unlink(missing_ok=True)
+        with suppress(OSError):  # the folder may have other files
+            self._folder.rmdir()
+
+
+def _read_plan(folder: Path) -> dict[str, str]:
+    """Return the plan of a stopped job."""
+    try:
+        return dict(json.loads((folder / _PLAN_FILE).read_text("utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise RunFolderError(
+            f"{folder}: exists, but {_PLAN_FILE} of a stopped job cannot be read: {error}; "
+            "delete the folder, or write to another file"
+        ) from error
 
 
 def _compare_plans(folder: Path, old: dict[str, str], new: dict[str, str]) -> None:
     differences = [
-        f"{name} was {old.get(name)}, now {new.get(name)}"
+        f"another {name}"
+        if name in _HASHED
+        else f"{name} was {old.get(name)}, now {new.get(name)}"
         for name in {**old, **new}
         if old.get(name) != new.get(name)
     ]
     if differences:
         raise RunFolderError(
             f"{folder}: contains the scores of a stopped job with other settings: "
-            f"{'; '.join(differences)}. Use the same settings to continue it, or delete "
+            f"{', '.join(differences)}. Use the same settings to continue it, or delete "
             "the folder (--overwrite) to start again"
         )

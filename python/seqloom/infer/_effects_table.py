@@ -310,8 +310,8 @@ def _open_vcf(path: Path, source: str) -> Generator[WriteEffects]:
         def write(effects: VariantEffects) -> None:
             nonlocal writer
             if writer is None:
-                has_genes = effects.genes is not None
-                fields = (_make_gene_field if has_genes else _make_fields)(effects)
+                has_rows = _has_several_rows(effects)
+                fields = (_make_row_field if has_rows else _make_fields)(effects)
                 opened = VariantWriter(path, source, info=fields)
                 writer = stack.enter_context(opened)
             writer.write(list(_make_info(effects)))
@@ -322,15 +322,14 @@ def _open_vcf(path: Path, source: str) -> Generator[WriteEffects]:
 def _make_fields(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
     """Return a declaration for each column of numbers, and for the status."""
     names = _to_info_ids(list(effects.columns))
-    text = f"Status of each ALT allele. {_describe_settings(effects)}"
-    fields = [("seqloom_status", ".", "String", text)]
+    text = "Status of the ALT allele. If it is swapped, REF and ALT are exchanged: the "
+    text += f"reference score is that of ALT. {_describe_settings(effects)}"
+    fields = [("seqloom_status", "A", "String", text)]
     for column, name in zip(effects.columns, names, strict=True):
         start = next((it for it in _DESCRIPTIONS if column.startswith(f"{it}_")), "")
         output = column.removeprefix(f"{start}_")
         text = f"{_DESCRIPTIONS.get(start, column)}; output {output}"
-        # A split substitution has several numbers.
-        number = "." if effects.report.get("settings", {}).get("split_mnps") else "A"
-        fields.append((name, number, "Float", text.replace('"', "'")))
+        fields.append((name, "A", "Float", text.replace('"', "'")))
     return fields
 
 
@@ -341,9 +340,16 @@ def _describe_settings(effects: VariantEffects) -> str:
     return f"Settings: {', '.join(texts)}.".replace('"', "")
 
 
-def _make_gene_field(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
-    """Return one declaration, because an allele has a row for each gene."""
-    names = "|".join(["ALT", "status", "gene", *effects.columns]).replace('"', "'")
+def _has_several_rows(effects: VariantEffects) -> bool:
+    """Return whether an allele may have several rows: of genes, or of single bases."""
+    is_split = effects.report.get("settings", {}).get("split_mnps", False)
+    return effects.genes is not None or is_split
+
+
+def _make_row_field(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
+    """Return one declaration, because an allele may have several rows."""
+    names = ["ALT", "status", "allele", "gene", *effects.columns]
+    names = "|".join(names).replace('"', "'")
     text = (
         f"Effects on the scores of a model. {_describe_settings(effects)} Format: {names}"
     )
@@ -366,16 +372,18 @@ def _make_info(effects: VariantEffects) -> Iterator[str]:
     """Yield the text of each record: ``name=value`` of each field."""
     names = _to_info_ids(list(effects.columns))
     cells = [format_scores(column) for column in effects.columns.values()]
+    genes, has_rows = effects.genes or [""] * len(effects), _has_several_rows(effects)
     bounds = np.flatnonzero(np.diff(effects.records, prepend=-1, append=-1)).tolist()
     for start, stop in pairwise(bounds):
         rows = range(start, stop)
-        if effects.genes is not None:
+        if has_rows:
             texts = [
                 "|".join(
                     [
                         effects.alts[row],
                         effects.status[row],
-                        percent_encode(effects.genes[row], safe=" ").replace(" ", "_"),
+                        effects.alleles[row],
+                        percent_encode(genes[row], safe=" ").replace(" ", "_"),
                         *(column[row] for column in cells),
                     ]
                 )

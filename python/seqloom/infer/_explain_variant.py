@@ -235,7 +235,7 @@ def explain_variant(
     settings = ScoreSettings(
         width=find_width(width, networks[0].width),
         compare=("difference",),
-        both_strands=both,
+        reverse_complement=both,
         shifts=(0,),
         within=None,
         indels="left",

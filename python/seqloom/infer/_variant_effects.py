@@ -7,8 +7,6 @@ from io import TextIOBase
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from seqloom._arguments import as_bool, as_choice, as_integer, as_path, is_list
 from seqloom._threads import count_threads, limit_blas
 from seqloom.data.interval._intervals import MAX_POSITION, read_intervals
@@ -27,6 +25,7 @@ from seqloom.infer._loop import (
 )
 from seqloom.infer._variant_networks import open_networks
 from seqloom.infer._variant_scores import COMPARISONS, AlleleScorer, ScoreSettings
+from seqloom.io._settings import is_same_file
 
 if TYPE_CHECKING:
     import os
@@ -158,7 +157,7 @@ def variant_effects(
     settings = ScoreSettings(
         width=find_width(width, networks[0].width),
         compare=_check_comparisons(compare),
-        both_strands=both,
+        reverse_complement=both,
         shifts=_check_shifts(shifts, within),
         within=None if within is None else as_integer("within", within, least=0),
         indels=indels,
@@ -173,12 +172,13 @@ def variant_effects(
         edge=edge,
     )
     job = EffectsJob(scorer, VariantInput(variants), rules)
+    _check_out(out, job.variants.path)
     with limit_blas(threads), report_batches(progress, noun="records") as tell:
         job.check()
         if out is None:
-            return _join(list(_report(job.run(), job, tell)), job)
+            return job.join(list(_report(job.run(), job, tell)))
         _write(job, as_target("out", out), tell)
-    return _join([], job)
+    return job.join([])
 
 
 def _write(job: EffectsJob, target: Path | TextIOBase, tell: OnBatch | None) -> None:
@@ -194,6 +194,13 @@ def _write(job: EffectsJob, target: Path | TextIOBase, tell: OnBatch | None) -> 
 def _open_genome(genome: Any) -> Genome:
     path = as_path("genome", genome, expected="the path of a FASTA file")
     return Genome(str(path.expanduser()))
+
+
+def _check_out(out: Any, source: str | None) -> None:
+    """Raise if the output is the file of variants."""
+    is_path = out is not None and not isinstance(out, TextIOBase)
+    if is_path and source is not None and is_same_file(as_path("out", out), source):
+        raise ArgumentError(f"out is {out}, the file of variants; use another name")
 
 
 def _report(
@@ -217,6 +224,8 @@ def _open_store(job: EffectsJob, target: Path | TextIOBase) -> Generator[ScoreSt
     store = ScoreStore(Path(f"{target}{UNFINISHED_ENDING}"), job.plan())
     try:
         yield store
+    except ArgumentError:
+        raise  # the same call would fail again
     except BaseException:
         store.save()
         raise
@@ -258,6 +267,8 @@ def _check_indels(indels: Any, within: int | None) -> None:
 
 def _check_shifts(shifts: Any, within: int | None) -> tuple[int, ...]:
     numbers = tuple(shifts) if is_list(shifts) else (shifts,)
+    if not numbers:
+        raise ArgumentError("shifts is empty; expected one or more integers, such as (0,)")
     found = tuple(as_integer("each of shifts", it, least=-MAX_POSITION) for it in numbers)
     if within is not None and found != (0,):
         raise ArgumentError(
@@ -265,29 +276,3 @@ def _check_shifts(shifts: Any, within: int | None) -> tuple[int, ...]:
             "outputs at other positions"
         )
     return found
-
-
-def _join(parts: list[VariantEffects], job: EffectsJob) -> VariantEffects:
-    """Concatenate the effects of batches."""
-
-    def texts(name: str) -> list[str]:
-        return [text for part in parts for text in getattr(part, name)]
-
-    none = np.zeros(0, np.int64)
-    return VariantEffects(
-        np.concatenate([none, *(part.records for part in parts)]),
-        texts("chroms"),
-        np.concatenate([none, *(part.starts for part in parts)]),
-        texts("ids"),
-        texts("refs"),
-        texts("alts"),
-        texts("status"),
-        texts("alleles"),
-        None if job.rules.genes is None else texts("genes"),
-        {
-            name: np.concatenate([part.columns[name] for part in parts])
-            for name in (parts[0].columns if parts else ())
-        },
-        job.facts(),
-        job.variants.path,
-    )

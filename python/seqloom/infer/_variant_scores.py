@@ -34,7 +34,7 @@ class ScoreSettings:
 
     width: int
     compare: tuple[str, ...]
-    both_strands: bool
+    reverse_complement: bool
     shifts: tuple[int, ...]
     within: int | None
     indels: str
@@ -157,7 +157,7 @@ class AlleleScorer:
     ) -> tuple[WindowScores, list[WindowScores]]:
         """Return the mean scores of all networks, and of both strands if requested."""
         found: list[list[WindowScores]] = [[] for _ in range(1 + len(parts))]
-        for is_other in (False, True) if self.settings.both_strands else (False,):
+        for is_other in (False, True) if self.settings.reverse_complement else (False,):
             turned = [it ^ is_other for it in (is_minus, *minus)]
             windows = _orient(references, turned[0])
             changed = [

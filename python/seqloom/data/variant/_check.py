@@ -50,8 +50,8 @@ _PROBABLE_CAUSES = {
     "one_right": "POS probably counts from 0; VCF counts from 1",
     "genome_n": "pass a genome that is not masked with N",
 }
-_REMEDY = (
-    'pass on_mismatch="skip" (--on-mismatch skip) to skip these records, or '
+_REMEDY = 'pass on_mismatch="skip" (--on-mismatch skip) to skip these records'
+_SWAP_REMEDY = (
     'on_mismatch="swap" (--on-mismatch swap) to use ALT as the reference where the genome '
     "has ALT"
 )
@@ -227,7 +227,7 @@ class CheckReport:
             ", ".join(reasons),
             *self.examples,
             *self._probable_reasons(),
-            _REMEDY,
+            f"{_REMEDY}, or {_SWAP_REMEDY}" if self.counts["exchanged"] else _REMEDY,
         ]
         return "; ".join(part for part in parts if part)
 

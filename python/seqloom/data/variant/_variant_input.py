@@ -49,10 +49,12 @@ class VariantInput:
         path: The path of a file that can be read again; None for records in memory.
         what: The name of the variants in error messages.
         noun: The noun for the ``lines`` of a batch.
+        oddities: The number of records that break a rule of the format, by rule.
     """
 
     def __init__(self, variants: Any) -> None:
         self._batch: VariantColumns | None = None
+        self.oddities: dict[str, int] = {}
         self._lengths: Mapping[str, int | None] = {}
         self.path: str | None = None
         self.what, self.noun = "the variants", "line"
@@ -110,6 +112,8 @@ class VariantInput:
             return
         with self._open() as reader:
             yield from reader.batches(size)
+            rules = reader.report.oddities.values()
+            self.oddities = {rule.kind: rule.count for rule in rules}
 
     def report(self, genome: Genome) -> CheckReport:
         """Return an empty report of the comparison with a genome."""
