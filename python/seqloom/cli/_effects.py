@@ -1,10 +1,10 @@
 """``seqloom effects``: compute how variants change the scores of a trained model."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from shutil import rmtree
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -63,8 +63,8 @@ def effects(
 
     Each ALT allele is compared with the genome and scored in a window of the genome. The
     output has each record and ALT allele, in the order of the input. Alleles that cannot be
-    scored have a status with the reason. A stopped job continues if you run the same
-    command again.
+    scored have a status with the reason. If a job is stopped, the same command continues,
+    except for variants of a pipe.
 
     Example: seqloom effects runs/enhancers my.vcf.gz --genome hg38.fa --out scored.vcf.gz
 
@@ -133,18 +133,35 @@ def effects(
             num_threads=machine.threads,
             progress=report,
         )
-    if names := found.report["contig_names"]:
-        console.print(f"note: {names}")
+    for note in _list_notes(found.report, out):
+        console.print(f"note: {note}")
     where = "standard output" if out == STDIN else out
     console.print(f"{_describe_status(found.report['status'])}: {where}")
 
 
+def _list_notes(report: Mapping[str, Any], out: str) -> Iterator[str]:
+    """Yield what a user should know about the input and the output."""
+    if names := report["contig_names"]:
+        yield names
+    for rule, count in report["oddities"].items():
+        yield f"{format_count(count, 'records')} with {rule.replace('_', ' ')}"
+    indexes = [Path(f"{out}{ending}") for ending in (".tbi", ".csi")]
+    if (
+        is_vcf(out)
+        and out.lower().endswith("gz")
+        and not any(it.exists() for it in indexes)
+    ):
+        yield f"{out} has no index, because the records are not sorted"
+
+
 def _describe_status(counts: Mapping[str, int]) -> str:
     """Return the number of scored alleles, and of others by reason."""
-    scored = sum(counts.get(name, 0) for name in ("ok", "swapped"))
+    swapped = counts.get("swapped", 0)
+    scored = f"scored {format_count(counts.get('ok', 0) + swapped, 'alleles')}"
+    scored += f" ({swapped:,} swapped)" if swapped else ""
     others = [
         f"{count:,} {name.replace('_', ' ')}"
         for name, count in counts.items()
-        if name != "ok"
+        if name not in {"ok", "swapped"}
     ]
-    return ", ".join([f"scored {format_count(scored, 'alleles')}", *others])
+    return ", ".join([scored, *others])

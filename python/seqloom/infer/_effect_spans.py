@@ -86,6 +86,16 @@ class SpansByContig:
         names: list[Any] = self._column("name") or [""] * len(self._spans)
         return [str(names[row]) if row >= 0 else "" for row in rows.tolist()]
 
+    def check_strands(self) -> None:
+        """Raise if an interval has no strand."""
+        (rows,) = np.nonzero(self._spans.strands == 0)
+        if rows.size:
+            raise self._spans.error(
+                int(rows[0]),
+                "expected a gene with a strand, + or -, because its direction decides how "
+                "the model reads the sequence",
+            )
+
     def read_exons(self) -> None:
         """Read the ends of the exons of each gene; raise if the table has none."""
         starts, stops = self._column("exon_start"), self._column("exon_end")

@@ -70,8 +70,10 @@ class EffectsJob:
         self.not_finite = 0
         self._genes = SpansByContig.of(rules.genes, genome)
         self._regions = SpansByContig.of(rules.regions, genome)
-        if self._genes is not None and rules.masked:
-            self._genes.read_exons()
+        if self._genes is not None:
+            self._genes.check_strands()
+            if rules.masked:
+                self._genes.read_exons()
 
     def check(self) -> None:
         """Read all records; raise if one of them is an error by the rules."""

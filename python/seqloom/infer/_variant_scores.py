@@ -210,6 +210,11 @@ class AlleleScorer:
         one, other = pair
         within = self.settings.within or 0
         positions = one.shape[2] if one.ndim > 2 else 0  # noqa: PLR2004
+        if not positions:
+            raise ShapeError(
+                f"within (--within) is {within}, but the model has no output at each "
+                f"position: its outputs have the shape {one.shape[1:]}; leave within out"
+            )
         centre = self.settings.left - (self.settings.width - positions) // 2
         if centre - within < 0 or centre + within >= positions:
             raise ShapeError(
