@@ -285,3 +285,9 @@ def test_a_damaged_index_is_an_error_or_gives_no_wrong_record(tmp_path, kind):
         except (FormatError, FileError, ArgumentError):
             continue
         assert set(rows) <= records
+
+
+def test_a_region_of_another_type_is_an_error(tmp_path):
+    (tmp_path / "a.vcf").write_text("##fileformat=VCFv4.2\n")
+    with pytest.raises(ArgumentError, match="region must be a string such as"):
+        open_variants(tmp_path / "a.vcf", region=5)  # pyright: ignore[reportArgumentType]

@@ -195,3 +195,35 @@ def test_the_source_cannot_be_overwritten(tmp_path):
 def test_standard_input_cannot_be_the_source(tmp_path):
     with pytest.raises(FileError, match="standard input can only be read once"):
         VariantWriter(tmp_path / "out.vcf", "-")
+
+
+def test_a_written_file_has_a_version_if_the_source_has_none(tmp_path):
+    columns = "#CHROM POS ID REF ALT QUAL FILTER INFO\n".replace(" ", "\t")
+    (tmp_path / "a.vcf").write_text(f"{columns}chr1\t7\t.\tA\tG\t.\t.\t.\n")
+    with VariantWriter(tmp_path / "b.vcf", tmp_path / "a.vcf") as writer:
+        writer.write(["X=1"])
+    assert (tmp_path / "b.vcf").read_text().startswith("##fileformat=VCFv4.2\n#CHROM")
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        (("a-b", "1", "Float", "x"), "is not an id of VCF"),
+        (("X", "Q", "Float", "x"), "number of X must be an integer"),
+        (("X", "1", "Double", "x"), "type of X must be one of Integer"),
+    ],
+)
+def test_an_invalid_declaration_is_an_error(tmp_path, field, message):
+    (tmp_path / "a.vcf").write_text("##fileformat=VCFv4.2\n")
+    with pytest.raises(ArgumentError, match=message):
+        VariantWriter(tmp_path / "b.vcf", tmp_path / "a.vcf", info=[field])
+
+
+def test_one_text_instead_of_a_list_is_an_error(tmp_path):
+    columns = "#CHROM POS ID REF ALT QUAL FILTER INFO\n".replace(" ", "\t")
+    (tmp_path / "a.vcf").write_text(f"{columns}chr1\t7\t.\tA\tG\t.\t.\t.\n")
+    with (
+        pytest.raises(ArgumentError, match="a list with a text for each record"),
+        VariantWriter(tmp_path / "b.vcf", tmp_path / "a.vcf") as writer,
+    ):
+        writer.write("X=1")

@@ -81,7 +81,7 @@ fn parse_region<'a>(text: &str, names: &'a [Vec<u8>]) -> Result<(&'a Vec<u8>, Ra
     let range = parse_range(range).ok_or_else(|| {
         Error::argument(format!(
             "region: {text:?} is not a region; write a contig, CONTIG:POSITION or \
-             CONTIG:START-END; positions begin at 1"
+             CONTIG:START-END; positions begin at 1, and START is at most END"
         ))
     })?;
     Ok((name, range))

@@ -106,6 +106,9 @@ impl VariantWriter {
 
     fn add_header(&mut self, info: &[InfoLine]) -> Result<()> {
         let text = self.source.header().text.clone();
+        if !text.starts_with(b"##fileformat=") {
+            self.text.extend_from_slice(b"##fileformat=VCFv4.2\n"); // other programs need it
+        }
         for line in text.split_inclusive(|byte| *byte == b'\n') {
             let declared = line.strip_prefix(b"##INFO=<").and_then(attribute_id);
             if declared.is_some_and(|id| self.ids.iter().any(|added| added == id)) {

@@ -6,7 +6,7 @@ import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from seqloom._arguments import quote
+from seqloom._arguments import is_list, quote
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import count_threads
@@ -286,8 +286,14 @@ def _check_regions(region: str | Sequence[str] | None) -> list[str]:
     """Return the regions; raise if a list has none."""
     if region is None or isinstance(region, str):
         return [] if region is None else [region]
-    if not (regions := list(region)):
+    regions: list[Any] = list(region) if is_list(region) else [region]
+    if not regions:
         raise ArgumentError("region is an empty list; None reads the whole file")
+    if not all(isinstance(it, str) for it in regions):
+        raise ArgumentError(
+            'region must be a string such as "chr1:1,000-2,000", or a list of strings, got '
+            f"{quote(region)}"
+        )
     return regions
 
 
