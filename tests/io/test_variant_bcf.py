@@ -5,6 +5,7 @@ import re
 import shutil
 import struct
 import subprocess
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ SAMPLES = [f"s{at}" for at in range(5)]
 COLUMNS = "#CHROM POS ID REF ALT QUAL FILTER INFO".replace(" ", "\t")
 FIELDS = ["INFO/DP", "INFO/AF", "INFO/DB", "INFO/GENE"]
 FORMATS = ["FORMAT/DS", "FORMAT/AD", "FORMAT/FT"]
-BCFTOOLS = shutil.which("bcftools")
+BCFTOOLS: Any = shutil.which("bcftools")
 pytestmark = pytest.mark.skipif(BCFTOOLS is None, reason="bcftools is not installed")
 
 
@@ -142,7 +143,7 @@ def all_values(batch):
 
 @pytest.mark.parametrize("n", [1000, 7])
 def test_a_bcf_file_has_the_columns_of_its_vcf_file(files, n):
-    options = {"samples": True, "fields": FIELDS + FORMATS}
+    options: dict[str, Any] = {"samples": True, "fields": FIELDS + FORMATS}
     expected, found = (read(path, n, **options)[0] for path in files)
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
@@ -158,7 +159,7 @@ def test_the_header_of_a_bcf_file_equals_that_of_bcftools(files):
 
 
 def test_chosen_samples_equal_those_of_the_vcf_file(files):
-    options = {"samples": ["s3", "s0"], "fields": ["FORMAT/AD"]}
+    options: dict[str, Any] = {"samples": ["s3", "s0"], "fields": ["FORMAT/AD"]}
     expected, found = (read(path, **options)[0][0] for path in files)
     assert str(all_values(found)) == str(all_values(expected))
 
@@ -256,7 +257,7 @@ def parts(tmp_path_factory):
     return split(to_bcf(write_vcf(tmp_path_factory.mktemp("parts"), rows, ["s"])))
 
 
-DAMAGE_OPTIONS = {"samples": True, "fields": ["INFO/DP", "FORMAT/AD"]}
+DAMAGE_OPTIONS: dict[str, Any] = {"samples": True, "fields": ["INFO/DP", "FORMAT/AD"]}
 
 
 def write_bytes(folder, data):
@@ -364,7 +365,7 @@ def test_the_writer_converts_a_bcf_file_to_vcf(files, tmp_path):
     info = [("END", "1", "Integer", "Last position")]
     with VariantWriter(path, files[1], info=info) as writer:
         writer.write(texts)
-    options = {"samples": True, "fields": FIELDS + FORMATS}
+    options: dict[str, Any] = {"samples": True, "fields": FIELDS + FORMATS}
     (expected,), (found,) = (read(it, **options)[0] for it in (files[0], path))
     assert str(all_values(found)) == str(all_values(expected))
     with open_variants(path, region="chr2:4000000", fields=["INFO/END"]) as reader:

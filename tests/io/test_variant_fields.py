@@ -3,6 +3,7 @@
 import math
 import shutil
 import subprocess
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ HEADER = (
     '##FORMAT=<ID=FT,Number=1,Type=String,Description="Filter">\n'
 )
 FIXED = "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO"
-BCFTOOLS = shutil.which("bcftools")
+BCFTOOLS: Any = shutil.which("bcftools")
 NEEDS_BCFTOOLS = pytest.mark.skipif(BCFTOOLS is None, reason="bcftools is not installed")
 MISSING = -(2**31)
 

@@ -4,6 +4,7 @@ import gzip
 import os
 import shutil
 import subprocess
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ HEADER = (
     '##INFO=<ID=END,Number=1,Type=Integer,Description="End">\n'
     "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\n"
 )
-BCFTOOLS = shutil.which("bcftools")
+BCFTOOLS: Any = shutil.which("bcftools")
 pytestmark = pytest.mark.skipif(BCFTOOLS is None, reason="bcftools is not installed")
 
 
@@ -188,7 +189,7 @@ def test_fields_and_samples_of_a_region_are_those_of_the_file(tmp_path):
     (tmp_path / "a.vcf").write_text(header + "".join(rows))
     with VariantWriter(tmp_path / "a.vcf.gz", tmp_path / "a.vcf") as writer:
         writer.write([""] * 3)
-    options = {"region": "chr1:6-", "samples": True, "fields": ["INFO/DP"]}
+    options: dict[str, Any] = {"region": "chr1:6-", "samples": True, "fields": ["INFO/DP"]}
     with open_variants(tmp_path / "a.vcf.gz", **options) as reader:
         (batch,) = reader.batches()
     assert batch.info["DP"].tolist() == [[6], [7]]

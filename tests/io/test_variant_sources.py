@@ -20,7 +20,7 @@ HEADER = (
     "#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\tFORMAT\ts1\n"
 )
 RECORD_COUNT = 30_000
-BCFTOOLS = shutil.which("bcftools")
+BCFTOOLS: Any = shutil.which("bcftools")
 FORMATS = ("plain", "gzip", "bgzip", "bcf", "plain bcf")
 
 SUM_SCRIPT = """
@@ -35,6 +35,7 @@ print(reader.report.records)
 
 FORK_SCRIPT = """
 import os, sys
+from typing import Any
 from seqloom.io import open_variants
 reader = open_variants(sys.argv[1], threads=2, region=sys.argv[2:] or None)
 batches = reader.batches(1000)

@@ -4,6 +4,7 @@ import gzip
 import math
 import shutil
 import subprocess
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ HEADER = (
     "##contig=<ID=chr1,length=1000>\n"
     '##FILTER=<ID=q10,Description="Quality, below 10">\n' + COLUMNS
 )
-BCFTOOLS = shutil.which("bcftools")
+BCFTOOLS: Any = shutil.which("bcftools")
 NEEDS_BCFTOOLS = pytest.mark.skipif(BCFTOOLS is None, reason="bcftools is not installed")
 
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import numpy as np
     from numpy.typing import NDArray
 
     from seqloom._ragged import Ragged
-
-FieldColumn: TypeAlias = "NDArray[Any] | Ragged"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -75,8 +71,8 @@ class VariantBatch:
     qualities: NDArray[np.float32]
     filters: Ragged
     lines: NDArray[np.int64]
-    info: dict[str, FieldColumn] = field(default_factory=dict[str, "FieldColumn"])
-    format: dict[str, FieldColumn] = field(default_factory=dict[str, "FieldColumn"])
+    info: dict[str, Any] = field(default_factory=dict[str, Any])
+    format: dict[str, Any] = field(default_factory=dict[str, Any])
     genotypes: NDArray[np.int8] | NDArray[np.int16] | None = None
     phased: NDArray[np.bool_] | None = None
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.io._settings import PathOrFile
-    from seqloom.io._variant_batch import FieldColumn
 
     # The values, the offsets of text, and the number of values of a row.
     NativeColumn: TypeAlias = tuple[NDArray[Any], NDArray[np.int64] | None, int]
@@ -227,10 +226,10 @@ class VariantReader:
 
     def _split_fields(
         self, columns: list[NativeColumn], records: int
-    ) -> tuple[dict[str, FieldColumn], dict[str, FieldColumn]]:
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the columns of INFO and of FORMAT by name."""
-        info: dict[str, FieldColumn] = {}
-        values: dict[str, FieldColumn] = {}
+        info: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for field_name, (array, offsets, width) in zip(self._fields, columns, strict=True):
             scope, _, name = field_name.partition("/")
             rows = (records,) if scope == "INFO" else (records, len(self.samples))
