@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,6 @@ print(reader.report.records)
 
 FORK_SCRIPT = """
 import os, sys
-from typing import Any
 from seqloom.io import open_variants
 reader = open_variants(sys.argv[1], threads=2, region=sys.argv[2:] or None)
 batches = reader.batches(1000)
