@@ -284,10 +284,12 @@ def test_a_torch_module_and_its_onnx_file_have_the_effects_of_torch(genome, tmp_
     x = [[[base == it for base in text] for it in "ACGT"] for text in pair]
     with torch.no_grad():
         before, after = network(torch.tensor(x).float()).numpy().astype(float)
+    network.train()
     for model in (network, imported):
         effects = variant_effects(model, records((20, "A", "C")), genome, width=12)
         found = [effects[name][0] for name in effects.columns if "difference" in name]
         assert found == pytest.approx((after - before).tolist(), abs=1e-6)
+    assert all(part.training for part in network.modules())  # as before the call
 
 
 def test_an_exported_model_has_the_effects_of_its_run(genome, tmp_path):

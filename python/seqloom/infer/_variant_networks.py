@@ -75,7 +75,9 @@ class WindowNetwork:
     @classmethod
     def of(cls, model: Module, encoder: Any, trained: Trained | None = None) -> Self:
         """Return a network that computes only what a variant changes, where possible."""
-        return cls(model.eval(), encoder, trained, find_changed_passes(model, encoder))
+        if not isinstance(model, TorchModule):
+            model.eval()
+        return cls(model, encoder, trained, find_changed_passes(model, encoder))
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -117,7 +119,15 @@ class WindowNetwork:
         if self.model.backend.device == "cpu":
             # Batches of one size are filled with copies, so small batches waste less time.
             size = max(1, min(size, _MAX_CPU_POSITIONS // int(data.lengths.max())))
-        return run_model(self.model, data, batch_size=size)
+        if not isinstance(self.model, TorchModule):
+            return run_model(self.model, data, batch_size=size)
+        # The caller may continue to train the PyTorch network.
+        modes = [(part, part.training) for part in self.model.module.modules()]
+        try:
+            return run_model(self.model, data, batch_size=size)
+        finally:
+            for part, mode in modes:
+                part.training = mode
 
     def _to_scores(self, outputs: NDArray[np.float32]) -> WindowScores:
         if self.trained is None:
@@ -202,7 +212,9 @@ def _open_network(
     if (path := find_exported(model)) is not None:
         return ExportedNetwork.open(path, threads)
     if is_torch(model):
-        model = TorchModule(model).bind("torch", 0)
+        device = next(model.parameters()).device if [*model.parameters()] else None
+        is_on_cpu = device is None or device.type == "cpu"
+        model = TorchModule(model).bind("torch" if is_on_cpu else f"torch:{device}", 0)
     if isinstance(model, Module):
         return WindowNetwork.of(model, encoder or OneHot("dna"))
     trained = find_builtin_model(model, threads)
