@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     WriteEffects = Callable[["VariantEffects"], None]
 
-VCF_ENDINGS = (".vcf", ".vcf.gz", ".vcf.bgz")
 _DESCRIPTIONS = {
     "reference": "Score of the reference allele",
     "alternative": "Score of the alternative allele",
@@ -218,7 +217,7 @@ class VariantEffects:
 
 def is_vcf(path: str | Path) -> bool:
     """Return whether the extension of a file selects VCF."""
-    return str(path).lower().endswith(VCF_ENDINGS)
+    return str(path).lower().endswith((".vcf", ".vcf.gz", ".vcf.bgz"))
 
 
 def as_target(name: str, value: Any) -> Path | TextIOBase:
@@ -322,8 +321,9 @@ def _open_vcf(path: Path, source: str) -> Generator[WriteEffects]:
 def _make_fields(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
     """Return a declaration for each column of numbers, and for the status."""
     names = _to_info_ids(list(effects.columns))
-    text = "Status of the ALT allele. If it is swapped, REF and ALT are exchanged: the "
-    text += f"reference score is that of ALT. {_describe_settings(effects)}"
+    text = (
+        f"Status of ALT; if swapped, its score is seqloom_reference. {_settings(effects)}"
+    )
     fields = [("seqloom_status", "A", "String", text)]
     for column, name in zip(effects.columns, names, strict=True):
         start = next((it for it in _DESCRIPTIONS if column.startswith(f"{it}_")), "")
@@ -333,7 +333,7 @@ def _make_fields(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
     return fields
 
 
-def _describe_settings(effects: VariantEffects) -> str:
+def _settings(effects: VariantEffects) -> str:
     """Return the settings of the scores as one sentence."""
     settings = effects.report.get("settings", {})
     texts = (f"{name} {json.dumps(value)}" for name, value in settings.items())
@@ -350,9 +350,7 @@ def _make_row_field(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
     """Return one declaration, because an allele may have several rows."""
     names = ["ALT", "status", "allele", "gene", *effects.columns]
     names = "|".join(names).replace('"', "'")
-    text = (
-        f"Effects on the scores of a model. {_describe_settings(effects)} Format: {names}"
-    )
+    text = f"Effects on the scores of a model. {_settings(effects)} Format: {names}"
     return [("seqloom", ".", "String", text)]
 
 
