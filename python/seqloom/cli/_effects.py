@@ -140,7 +140,7 @@ def effects(
 
 
 def _list_notes(report: Mapping[str, Any], out: str) -> Iterator[str]:
-    """Yield what a user should know about the input and the output."""
+    """Yield notes about the input and the output."""
     if names := report["contig_names"]:
         yield names
     for rule, count in report["oddities"].items():

@@ -36,8 +36,8 @@ _DESCRIPTIONS = {
     "difference": "Alternative minus reference score",
     "log_ratio": "Binary logarithm of alternative / reference score",
     "logit": "Difference of the log-odds, alternative minus reference",
-    "gain_position": "Position of the largest gain, relative to POS of the normal form",
-    "loss_position": "Position of the largest loss, relative to POS of the normal form",
+    "gain_position": "Position of the largest gain, from POS of the normal form",
+    "loss_position": "Position of the largest loss, from POS of the normal form",
     "gain": "Largest gain of the score at a position",
     "loss": "Largest loss of the score at a position",
 }
@@ -58,13 +58,11 @@ class VariantEffects:
         alts: One ALT allele, as in the record.
         status: ``"ok"`` or ``"swapped"`` if the allele was scored, otherwise the reason
             why it was not, such as ``"symbolic"`` or ``"reference_mismatch"``.
-        alleles: The allele in normal form: ``"chr1:1234:CA:C"``, with a position from 1.
-            Empty if the allele was not scored.
+        alleles: The normal form, such as ``"chr1:1234:CA:C"`` (from 1); empty if unknown.
         genes: The name of the gene; None if no genes were passed.
         columns: The scores and effects by name, such as ``difference_yes``. NaN in rows
             that were not scored.
-        report: Counts of each status and of differences from the genome, and ``settings``:
-            the settings of the call.
+        report: Counts by status, differences from the genome, oddities, and settings.
         source: The path of the VCF file with the records; None for records in memory.
 
     Examples:
@@ -215,7 +213,7 @@ class VariantEffects:
             write(self)
 
 
-def is_vcf(path: str | Path) -> bool:
+def is_vcf(path: object) -> bool:
     """Return whether the extension of a file selects VCF."""
     return str(path).lower().endswith((".vcf", ".vcf.gz", ".vcf.bgz"))
 
@@ -336,20 +334,20 @@ def _make_fields(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
 def _settings(effects: VariantEffects) -> str:
     """Return the settings of the scores as one sentence."""
     settings = effects.report.get("settings", {})
-    texts = (f"{name} {json.dumps(value)}" for name, value in settings.items())
-    return f"Settings: {', '.join(texts)}.".replace('"', "")
+    text = ", ".join(f"{name} {json.dumps(value)}" for name, value in settings.items())
+    return f"Settings: {text}.".replace('"', "")
 
 
 def _has_several_rows(effects: VariantEffects) -> bool:
     """Return whether an allele may have several rows: of genes, or of single bases."""
-    is_split = effects.report.get("settings", {}).get("split_mnps", False)
-    return effects.genes is not None or is_split
+    settings = effects.report.get("settings", {})
+    return effects.genes is not None or settings.get("split_mnps", False)
 
 
 def _make_row_field(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
     """Return one declaration, because an allele may have several rows."""
-    names = ["ALT", "status", "allele", "gene", *effects.columns]
-    names = "|".join(names).replace('"', "'")
+    names = "|".join(["ALT", "status", "allele", "gene", *effects.columns])
+    names = names.replace('"', "'")
     text = f"Effects on the scores of a model. {_settings(effects)} Format: {names}"
     return [("seqloom", ".", "String", text)]
 

@@ -180,7 +180,7 @@ def _check_field(field: InfoField) -> InfoField:
     name, number, kind, _ = field
     if not re.fullmatch(r"[A-Za-z_][0-9A-Za-z_.]*|1000G", name):
         raise ArgumentError(
-            f"info: {quote(name)} is not an id of VCF: expected letters, digits, _ and ."
+            f"info: {quote(name)} is not an id of VCF: expected A-Z, a-z, digits, _ and ."
         )
     if not re.fullmatch(r"[0-9]+|[ARG.]", number):
         raise ArgumentError(
