@@ -128,7 +128,7 @@ def test_outputs_with_one_info_id_are_an_error(inputs, tmp_path):
     network = Logistic(encoder.width * 9, 2)
     network.bind(sl.tensor.backend("numpy"), sl.Key(5))
     model = Trained(network.eval(), encoder, Classify(("a b", "a-b")), batch_size=16)
-    with pytest.raises(ArgumentError, match="both seqloom_reference_a_b in VCF"):
+    with pytest.raises(ArgumentError, match="have the id seqloom_reference_a_b in INFO"):
         effects_of(model, inputs, out=tmp_path / "out.vcf")
     assert not (tmp_path / "out.vcf").exists()
 

@@ -21,7 +21,7 @@ pub(crate) struct BinaryRecords {
     bytes: ByteReader,
     /// The bytes of the last record.
     record: Vec<u8>,
-    /// The size of the first part of the record, which all samples share.
+    /// The size of the shared part of the record: all values except those of the samples.
     shared_size: usize,
     /// The offset of the last record in the decompressed file.
     pub(crate) offset: u64,
@@ -91,7 +91,7 @@ impl BinaryRecords {
         Ok(())
     }
 
-    /// The parts of the last record: that of all samples, and that of each sample.
+    /// The shared part of the last record, and the part with the values of the samples.
     pub(crate) fn parts(&self) -> (&[u8], &[u8]) {
         let parts = self.record.split_at_checked(self.shared_size);
         parts.unwrap_or_default()
@@ -294,7 +294,7 @@ impl RecordParser {
     }
 }
 
-/// The values of all samples in a record.
+/// The requested values of all samples in a record.
 struct SampleTables<'a> {
     genotypes: Option<TypedValues<'a>>,
     /// The values of each requested FORMAT field.
@@ -337,7 +337,7 @@ impl RecordStart {
 }
 
 impl Header {
-    /// Appends the names of the filters with these numbers; `.` if there are none.
+    /// Appends the names of the filters with these numbers, or `.` without numbers.
     pub(crate) fn append_filters(
         &self,
         numbers: TypedValues<'_>,
@@ -359,7 +359,7 @@ impl Header {
     }
 }
 
-/// Reads the alleles. Returns REF, and writes ALT with commas to `alternatives`.
+/// Reads the alleles. Returns REF, and fills `alternatives` with ALT, joined by commas.
 pub(crate) fn read_alleles<'a>(
     cursor: &mut Cursor<'a>,
     count: usize,
@@ -370,7 +370,7 @@ pub(crate) fn read_alleles<'a>(
     for number in 0..count {
         let allele = cursor.values()?;
         if allele.kind != ValueType::Text {
-            return Err(Fault::of_file("an allele is not text"));
+            return Err(Fault::of_file("REF, ALT: the values are not text"));
         }
         match number {
             0 => reference = allele.text(),

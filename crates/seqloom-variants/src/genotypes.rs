@@ -5,11 +5,11 @@ use seqloom_core::error::Fault;
 use crate::samples::SampleReader;
 use crate::typed::{TypedValues, ValueType};
 
-/// The number of a missing allele.
+/// The allele number of a missing allele (`.`).
 pub(crate) const MISSING_ALLELE: i16 = -1;
-/// The number that fills the places above the ploidy of a genotype.
+/// Fills the row of a genotype whose ploidy is below that of the batch.
 const ABSENT_ALLELE: i8 = -2;
-/// The least number of places of a genotype.
+/// The minimum number of alleles in a row. A haploid genotype has one absent allele.
 const MIN_PLOIDY: usize = 2;
 
 /// The genotypes of a batch: a row of alleles for each record and sample.
@@ -21,7 +21,7 @@ pub struct Genotypes {
     pub wide: Vec<i16>,
     /// True if `wide` has the alleles.
     pub is_wide: bool,
-    /// The number of places of a genotype.
+    /// The number of alleles in a row: the maximum ploidy of the batch, at least 2.
     pub ploidy: usize,
     /// True for each genotype whose alleles are all phased.
     pub phased: Vec<bool>,
@@ -85,8 +85,8 @@ impl Genotypes {
         self.ploidy = ploidy;
     }
 
-    /// Appends genotypes of the form `0|1` and a tab. Returns false, and appends nothing,
-    /// if any of them has another form.
+    /// Appends genotypes such as `0|1` with a tab after each. Returns false, and appends
+    /// nothing, if any of them has another form.
     pub(crate) fn push_short(&mut self, cells: &[[u8; 4]]) -> bool {
         if self.is_wide || self.ploidy != MIN_PLOIDY {
             return false;
@@ -130,7 +130,7 @@ impl Genotypes {
             self.narrow.extend([allele(first), allele(second)]);
             self.phased.push(second & 1 == 1);
         }
-        // Codes from 128 are missing values and the end of a genotype.
+        // Codes of 128 and above are missing values, or end a genotype of lower ploidy.
         if odd >= 0x80 {
             self.truncate(before);
         }
@@ -139,7 +139,7 @@ impl Genotypes {
 }
 
 impl SampleReader {
-    /// Appends the genotypes of a BCF record; `None` if it has no genotypes.
+    /// Appends the genotypes of a BCF record; `table` is `None` if the record has no GT.
     pub(crate) fn push_genotype_values(
         &mut self,
         table: Option<TypedValues<'_>>,
@@ -187,7 +187,8 @@ fn decode_genotype(values: TypedValues<'_>, alleles: &mut Vec<i16>) -> Result<bo
             }
         };
         alleles.push(allele);
-        // Writers differ in the phase of the first of several alleles.
+        // The phase of the first allele counts only if there is no second allele, because
+        // programs write it differently.
         is_phased = match number {
             0 | 1 => is_allele_phased,
             _ => is_phased && is_allele_phased,

@@ -1,4 +1,4 @@
-//! Reads `.tbi` and `.csi` indexes: the ranges of a file that have the records of regions.
+//! Reads `.tbi` and `.csi` indexes to find the ranges of a file with the records of regions.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -21,13 +21,13 @@ use crate::report::VariantReport;
 
 type ReadResult<T> = std::result::Result<T, ReadError>;
 
-/// The most levels of bins. The numbers of the bins of more levels need more than 32 bits.
+/// The maximum number of levels of bins. With more levels, bin numbers exceed 32 bits.
 const MAX_DEPTH: u32 = 10;
 /// The largest binary logarithm of the number of bases of a contig.
 const MAX_LENGTH_BITS: u32 = 62;
 /// The number of nanoseconds of a second. Times of files are compared in seconds.
 const NANOSECONDS: u64 = 1_000_000_000;
-/// The size of the settings of tabix before the names of the contigs.
+/// The number of bytes of tabix settings, which precede the names of the contigs.
 const SETTINGS_BYTES: u32 = 28;
 
 /// An index whose contigs are read in order.
@@ -87,8 +87,8 @@ impl IndexReader {
         })
     }
 
-    /// Returns the ranges of the file that have the records of the regions, in file order.
-    /// `names` are those of the contigs of the index.
+    /// Returns the ranges of the file with the records of the regions, in file order.
+    /// `names` are the names of the contigs in the order of the index.
     fn find_ranges(mut self, regions: &Regions, names: &[Vec<u8>]) -> Result<Vec<VirtualRange>> {
         let mut found = Vec::new();
         for number in 0..self.contigs {
@@ -108,7 +108,8 @@ impl IndexReader {
         Ok(found)
     }
 
-    /// Reads the bins of the next contig.
+    /// Reads the bins of the next contig, and appends the chunks of the file that overlap
+    /// `ranges` to `found`.
     fn read_contig(
         &mut self,
         ranges: &[Range<i64>],
@@ -116,7 +117,7 @@ impl IndexReader {
     ) -> ReadResult<()> {
         let first = found.len();
         let start = ranges.first().map_or(0, |range| range.start.max(0));
-        // No record of the ranges is before this offset.
+        // All records that overlap the ranges are at or after this offset.
         let mut least = 0;
         for _ in 0..self.bytes.read_u32()? {
             let number = self.bytes.read_u32()?;
@@ -157,7 +158,7 @@ impl IndexReader {
         Ok(())
     }
 
-    /// Returns the bases of a bin, or `None` for the bin with counts of records.
+    /// Returns the bases of a bin, or `None` for the pseudo-bin with counts of records.
     fn bin_range(&self, number: u32) -> Option<Range<i64>> {
         let level = (0..=self.depth)
             .rev()

@@ -1,7 +1,7 @@
-//! Variants: normal forms of alleles, their comparison with a genome, and sequences with an allele.
+//! Reads and writes VCF and BCF files, and makes sequences of a genome with their alleles.
 //!
 //! ```text
-//! reader         reads the records of a file in batches of columns (record: VCF, bcf: BCF)
+//! reader         reads records in batches of columns (vcf and record: VCF, bcf: BCF)
 //! index          finds the records of regions with a .tbi or .csi index
 //! write          writes the records of a file with further INFO fields, and an index
 //! genome         reads ranges of contigs in blocks

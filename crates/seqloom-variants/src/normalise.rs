@@ -13,7 +13,7 @@ use crate::genome::Genome;
 /// A batch of records, as columns.
 #[derive(Clone, Copy)]
 pub struct Records<'a> {
-    /// The number of each record's contig in the genome; -1 if the genome lacks it.
+    /// The index of each record's contig in the genome; -1 if the genome lacks it.
     pub contigs: &'a [i32],
     /// The zero-based positions.
     pub starts: &'a [i64],
@@ -51,11 +51,11 @@ pub struct ResolveOptions {
 
 /// The alleles of a batch: at least one row for each record, in order.
 pub struct Alleles {
-    /// The number of the record in the batch.
+    /// The index of the record in the batch.
     pub records: Vec<i64>,
     /// The number of the ALT allele, from 1.
     pub alternatives: Vec<i32>,
-    /// The status of the row.
+    /// The [`Status`] of each row, as a number.
     pub status: Vec<u8>,
     /// The zero-based position of the normal form.
     pub starts: Vec<i64>,
@@ -63,7 +63,7 @@ pub struct Alleles {
     pub references: (Vec<u8>, Vec<i64>),
     /// The alternative alleles, and their offsets.
     pub others: (Vec<u8>, Vec<i64>),
-    /// For each record, the result of comparing REF with the genome.
+    /// The differences of each record from the genome, as flags of [`crate::check`].
     pub flags: Vec<u16>,
 }
 
@@ -124,13 +124,15 @@ fn row_status(check: &Check, alternative: &[u8], genome_allele: Option<&[u8]>) -
     }
 }
 
+/// The columns of a row that splitting a substitution does not change.
 #[derive(Clone, Copy)]
 struct Row {
-    /// The numbers of the record and of the ALT allele.
+    /// The index of the record, and the number of the ALT allele.
     number: (i64, i32),
     status: Status,
 }
 
+/// A reference allele, and an alternative allele.
 type Pair<'a> = (&'a [u8], &'a [u8]);
 
 impl Alleles {

@@ -38,7 +38,7 @@ pub struct VariantReader {
     source: Records,
     parser: RecordParser,
     records: u64,
-    /// The line and the byte of the last record that was read as text.
+    /// The line and the offset of the last record that [`Self::read_text`] returned.
     last: (Option<u64>, u64),
     state: ReaderState,
 }
@@ -132,7 +132,7 @@ impl VariantReader {
             .map(|it| it.selected.as_slice())
     }
 
-    /// Returns the names of the chromosomes, to which the numbers in batches refer.
+    /// Returns the names of the chromosomes; the numbers in batches are indices of them.
     pub fn chrom_names(&self) -> &[Vec<u8>] {
         &self.parser.context.chroms.names
     }
@@ -150,7 +150,7 @@ impl VariantReader {
     /// Replaces the records of `columns` by the next ones: at most `max_records`, with about
     /// `max_bytes` bytes. Returns true if a record was read.
     ///
-    /// If a record is invalid, the records before it are returned first, and the next call
+    /// If a record is invalid, this call returns the records before it, and the next call
     /// returns the error.
     pub fn refill_batch(
         &mut self,
@@ -235,7 +235,7 @@ impl VariantReader {
         let Some(line) = next else {
             return Ok(false);
         };
-        // The lines before a region are not counted.
+        // The line is unknown in a region, so the number of the record replaces it.
         let number = match self.parser.regions {
             None => line.number,
             Some(_) => self.records + 1,
@@ -269,7 +269,8 @@ impl VariantReader {
         self.end_record(pushed, position, columns)
     }
 
-    /// Counts a record, or removes its values and adds its position to the fault.
+    /// Counts a record that was read. For an invalid record, removes its values from the
+    /// columns and adds its position to the fault.
     #[inline]
     fn end_record(
         &mut self,
@@ -293,7 +294,7 @@ impl VariantReader {
     }
 }
 
-/// The records of a file as text or in binary form.
+/// The records of a VCF file (text) or a BCF file (binary).
 enum Records {
     Text(Lines),
     Binary(BinaryRecords),

@@ -11,8 +11,7 @@ use crate::vcf::FixedColumns;
 
 /// The maximum number of names in an error message.
 const MAX_NAMES: usize = 10;
-/// The start of the region of a whole contig. A record at position 0 starts before the
-/// first base.
+/// The start of the region of a whole contig, which includes records with POS 0.
 const CONTIG_START: i64 = -1;
 
 /// The requested regions: zero-based ranges by contig, sorted and without overlaps.
@@ -112,7 +111,8 @@ fn unknown_contig(text: &str, names: &[Vec<u8>]) -> Error {
     ))
 }
 
-/// Returns whether a record overlaps a region. An invalid position is found later.
+/// Returns whether a record overlaps a region. A record with an invalid position does, so
+/// that the parser reports it.
 pub(crate) fn is_in_region(
     fixed: &FixedColumns<'_>,
     regions: &Regions,
@@ -130,8 +130,8 @@ pub(crate) fn is_in_region(
 /// Returns the error for a record that the index assigns to another contig.
 pub(crate) fn other_contig(name: &[u8]) -> Fault {
     Fault::of_file(format!(
-        "the file does not match its index: a record of {:?} is among those of a region; create \
-         the index again (bcftools index --force)",
+        "the file does not match its index, which lists a record of {:?} under another contig; \
+         create the index again (bcftools index --force)",
         shorten(name)
     ))
 }

@@ -87,12 +87,13 @@ fn too_few_columns(line: &[u8], count: usize) -> Fault {
     ))
 }
 
-/// The names of chromosomes, and the numbers of the last ones.
+/// The names of chromosomes, and their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct ChromNames {
     /// The names: first those of the header, then undeclared ones.
     pub(crate) names: Vec<Vec<u8>>,
     numbers: HashMap<Vec<u8>, i32>,
+    /// The name and number of the last record, whose chromosome is usually that of the next.
     last: (Vec<u8>, i32),
 }
 
@@ -130,8 +131,9 @@ impl ChromNames {
 pub(crate) struct RecordContext {
     pub(crate) chroms: ChromNames,
     pub(crate) report: VariantReport,
+    /// The number of contigs in the header. Undeclared names have numbers from this one.
     declared: usize,
-    /// The last FILTER column whose names were all declared.
+    /// The last FILTER column whose names were all declared; it is not checked again.
     last_filter: Vec<u8>,
 }
 
@@ -145,7 +147,7 @@ impl RecordContext {
         }
     }
 
-    /// Returns the number of a chromosome, and counts it if the header does not declare it.
+    /// Returns the number of a chromosome; reports it if the header does not declare it.
     pub(crate) fn chrom_number(&mut self, name: &[u8], line: u64) -> i32 {
         let (number, _) = self.chroms.number(name);
         if usize::try_from(number).is_ok_and(|number| number >= self.declared) {
@@ -171,7 +173,7 @@ impl RecordContext {
     }
 }
 
-/// Removes the carriage return of a Windows line end, and counts it.
+/// Removes the carriage return of a Windows line end, and reports it.
 pub(crate) fn strip_return<'a>(
     line: &'a [u8],
     number: u64,
@@ -186,7 +188,7 @@ pub(crate) fn strip_return<'a>(
     }
 }
 
-/// Appends the fixed columns of a record.
+/// Parses POS and QUAL, and appends the fixed columns of a record.
 #[inline]
 pub(crate) fn push_fixed(
     fixed: &FixedColumns<'_>,
@@ -212,7 +214,7 @@ pub(crate) fn push_fixed(
     )
 }
 
-/// Appends the fixed columns of a record whose start and quality are numbers.
+/// Appends the fixed columns of a record, with POS and QUAL as numbers.
 #[inline]
 pub(crate) fn push_values(
     fixed: &FixedColumns<'_>,

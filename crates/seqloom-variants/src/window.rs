@@ -16,7 +16,7 @@ pub struct WindowOptions {
     pub left: i64,
     /// The number of bases of the reference window.
     pub width: i64,
-    /// The number of columns of the result.
+    /// The number of bases of each row of the result.
     pub columns: usize,
     /// True if the alternative windows end where the reference windows end.
     pub is_right_anchored: bool,
@@ -38,7 +38,7 @@ pub fn fill_windows(
     let fits = limits.is_none_or(|(lower, upper)| (lower.len(), upper.len()) == (count, count));
     if !fits || count.checked_mul(options.columns) != Some(out.len()) {
         return Err(Error::argument(format!(
-            "limits and out must have {count} rows, as many as the variants"
+            "limits and out must have {count} rows, one for each variant"
         )));
     }
     let columns = options.columns.max(1);
@@ -78,7 +78,7 @@ impl<'a> Variant<'a> {
         }
     }
 
-    /// Copies bases of the genome from `start` on.
+    /// Fills `out` with the genome from `start`; N outside the contig and the limits.
     fn copy_genome(&self, genome: &mut Genome<'_>, start: i64, out: &mut [u8]) -> Result<()> {
         out.fill(b'N');
         let length = genome.length(self.contig).unwrap_or(0);
@@ -97,8 +97,9 @@ impl<'a> Variant<'a> {
     }
 }
 
-/// Writes genome, alternative allele, genome. Positions in the alternative sequence equal
-/// those of the genome up to the first base that differs.
+/// Fills `out` with the bases before the site, the inserted bases, and the bases after the
+/// site. The site `site..stop` is the part of REF that differs from ALT. A window that is
+/// anchored at its right end may begin within the inserted bases or after them.
 fn fill_alternative(
     genome: &mut Genome<'_>,
     variant: Variant<'_>,
@@ -127,6 +128,7 @@ fn fill_alternative(
         .iter_mut()
         .zip(inserted.iter().zip(site..).skip(offset))
     {
+        // Inserted bases beyond REF belong to its last base.
         let position = position.min(stop - 1);
         let is_masked = position < variant.limits.0 || position >= variant.limits.1;
         *letter = if is_masked {
@@ -135,6 +137,8 @@ fn fill_alternative(
             base.to_ascii_uppercase()
         };
     }
+    // If the window begins after the inserted bases, it begins the same number of
+    // bases after `stop`.
     let position = stop + (skipped - size).max(0);
     variant.copy_genome(genome, position, after)
 }

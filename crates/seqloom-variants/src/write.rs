@@ -52,9 +52,11 @@ pub struct VariantWriter {
     /// `None` if the file is not bgzip.
     index: Option<IndexBuilder>,
     records: u64,
-    /// The number of bytes of text before the buffer.
+    /// The number of bytes that were passed to the compressor.
     offset: u64,
+    /// The text of the last record of the source.
     record: Vec<u8>,
+    /// The bytes that were not passed to the compressor yet.
     text: Vec<u8>,
 }
 
@@ -80,6 +82,7 @@ impl VariantWriter {
                 Compression::None
             },
             threads,
+            // The format has no effect on `write_text`.
             ..WriterOptions::new(Format::Fasta)
         };
         let file = TemporaryFile::create(target).map_err(of_target)?;
@@ -131,7 +134,7 @@ impl VariantWriter {
             check_info(text)?;
             if !self.source.read_text(&mut self.record)? {
                 return Err(Error::argument(format!(
-                    "the texts have more rows than {} has records ({})",
+                    "the texts have more rows than {} has records ({}); pass one per record",
                     self.source.path().display(),
                     self.records
                 )));
@@ -192,11 +195,11 @@ impl VariantWriter {
         Ok(())
     }
 
-    /// Completes the file and its index, and gives them their names.
+    /// Completes the file and its index, and renames them from their temporary names.
     pub fn finish(mut self) -> Result<VariantSummary> {
         if self.source.read_text(&mut self.record)? {
             return Err(Error::argument(format!(
-                "{} texts were written, but {} has more records",
+                "{} texts were written, but {} has more records; pass one text per record",
                 self.records,
                 self.source.path().display()
             )));
@@ -206,7 +209,7 @@ impl VariantWriter {
         let of_target = |error| Error::io(&target, &error);
         let summary = self.out.finish().map_err(of_target)?;
         let blocks: Vec<(u64, u64)> = [(0, 0)].into_iter().chain(summary.blocks).collect();
-        // An index of a file with this name from before would be wrong.
+        // The index of an earlier file with this name would be wrong.
         for suffix in [".tbi", ".csi"] {
             let _ = std::fs::remove_file(with_suffix(&target, suffix));
         }
@@ -282,7 +285,7 @@ impl InfoLine {
         };
         if !is_name(id) || !is_name(number) {
             return Err(Error::argument(format!(
-                "info: a name and a number of values consist of A-Z, a-z, 0-9, _ and ., got {id:?} and {number:?}"
+                "info: id and number must have only A-Z, a-z, 0-9, _ and ., got {id:?} and {number:?}"
             )));
         }
         if !["Integer", "Float", "Flag", "Character", "String"].contains(&kind.as_str()) {
@@ -292,7 +295,7 @@ impl InfoLine {
         }
         if description.contains(['\n', '\r']) {
             return Err(Error::argument(format!(
-                "info: the description of {id} must be one line"
+                "info: the description of {id} must be one line, got {description:?}"
             )));
         }
         let description = description.replace('\\', "\\\\").replace('"', "\\\"");

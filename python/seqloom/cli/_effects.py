@@ -105,15 +105,15 @@ def effects(
     """
     console = open_console(stderr=out == STDIN, quiet=quiet)
     print_setup(console, machine.backend, machine.threads)
-    read = [Path(it) for it in (variants, genome, genes, regions) if it is not None]
-    check_output_path(out, read, overwrite=overwrite)
+    inputs = [Path(it) for it in (variants, genome, genes, regions) if it is not None]
+    check_output_path(out, inputs, overwrite=overwrite)
     if out != STDIN and not is_vcf(out):
         find_table_format(out)
     if overwrite:
         rmtree(f"{out}{UNFINISHED_ENDING}", ignore_errors=True)
     is_exported = find_exported(model) is not None
     with score_bar(console, noun="records") as report:
-        found = variant_effects(
+        result = variant_effects(
             model if is_exported else load(model, **machine.to_keywords()),
             variants,
             genome,
@@ -133,10 +133,10 @@ def effects(
             num_threads=machine.threads,
             progress=report,
         )
-    for note in _list_notes(found.report, out):
+    for note in _list_notes(result.report, out):
         console.print(f"note: {note}")
-    where = "standard output" if out == STDIN else out
-    console.print(f"{_describe_status(found.report['status'])}: {where}")
+    target = "standard output" if out == STDIN else out
+    console.print(f"{_describe_status(result.report['status'])}: {target}")
 
 
 def _list_notes(report: Mapping[str, Any], out: str) -> Iterator[str]:
@@ -155,7 +155,7 @@ def _list_notes(report: Mapping[str, Any], out: str) -> Iterator[str]:
 
 
 def _describe_status(counts: Mapping[str, int]) -> str:
-    """Return the number of scored alleles, and of others by reason."""
+    """Return the number of scored alleles, and the count of each status but "ok"."""
     swapped = counts.get("swapped", 0)
     scored = f"scored {format_count(counts.get('ok', 0) + swapped, 'alleles')}"
     scored += f" ({swapped:,} swapped)" if swapped else ""

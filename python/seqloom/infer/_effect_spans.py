@@ -35,35 +35,35 @@ class SpansByContig:
                 f"{join_first_names(list(codes))}; the genome has "
                 f"{join_first_names(genome.names)}"
             )
-        each = numbers[[codes[name] for name in spans.chroms]]
-        # The rows of a contig, and their sorted starts and stops.
+        of_rows = numbers[[codes[name] for name in spans.chroms]]
+        # The rows of each contig, their sorted starts, and their sorted stops.
         self._by_contig: dict[int, tuple[Integers, Integers, Integers]] = {}
-        for number in np.unique(each[each >= 0]).tolist():
-            rows = np.flatnonzero(each == number)
+        for number in np.unique(of_rows[of_rows >= 0]).tolist():
+            rows = np.flatnonzero(of_rows == number)
             bounds = np.sort(spans.starts[rows]), np.sort(spans.stops[rows])
             self._by_contig[number] = rows, *bounds
 
     @classmethod
     def of(cls, spans: Intervals | None, genome: Genome) -> SpansByContig | None:
-        """Sort intervals by contig; None without intervals."""
+        """Group intervals by contig; return None for None."""
         return None if spans is None else cls(spans, genome)
 
     def find(
         self, contigs: NDArray[np.int32], starts: Integers
     ) -> tuple[Integers, Integers]:
-        """Return pairs of a position and an interval that contains it, or -1."""
+        """Return the rows of positions, and of intervals that contain them (-1: none)."""
         rows: list[int] = []
         matches: list[int] = []
         pairs = zip(contigs.tolist(), starts.tolist(), strict=True)
         for row, (contig, start) in enumerate(pairs):
-            found = [-1]
+            containing = [-1]
             if contig in self._by_contig:
                 spans = self._by_contig[contig][0]
                 is_match = self._spans.starts[spans] <= start
                 is_match &= start < self._spans.stops[spans]
-                found = spans[is_match].tolist() or found
-            rows += [row] * len(found)
-            matches += found
+                containing = spans[is_match].tolist() or containing
+            rows += [row] * len(containing)
+            matches += containing
         return np.array(rows, np.int64), np.array(matches, np.int64)
 
     def overlap(
@@ -75,9 +75,9 @@ class SpansByContig:
             at = np.flatnonzero(contigs == contig)
             # A variant overlaps an interval if more intervals start before its end than
             # end before its start.
-            _, first, last = self._by_contig[contig]
-            started = np.searchsorted(first, stops[at])
-            ended = np.searchsorted(last, starts[at], "right")
+            _, span_starts, span_stops = self._by_contig[contig]
+            started = np.searchsorted(span_starts, stops[at])
+            ended = np.searchsorted(span_stops, starts[at], "right")
             is_inside[at] = started > ended
         return is_inside
 
@@ -97,7 +97,7 @@ class SpansByContig:
             )
 
     def read_exons(self) -> None:
-        """Read the ends of the exons of each gene; raise if the table has none."""
+        """Read both ends of each exon; raise if the table has no exons."""
         starts, stops = self._column("exon_start"), self._column("exon_end")
         if starts is None or stops is None:
             raise FormatError(
@@ -105,17 +105,17 @@ class SpansByContig:
                 "EXON_END, each with numbers between commas, as in the tables of SpliceAI"
             )
         for row, pair in enumerate(zip(starts, stops, strict=True)):
-            firsts, ends = (self._numbers(row, cell) for cell in pair)
-            ends = np.concatenate([firsts, ends - 1])
+            exon_starts, exon_stops = (self._numbers(row, cell) for cell in pair)
+            ends = np.concatenate([exon_starts, exon_stops - 1])
             self._exon_ends.append(np.unique(ends))
 
-    def find_exon_ends(self, rows: Integers, starts: Integers) -> Integers:
+    def find_exon_distances(self, rows: Integers, starts: Integers) -> Integers:
         """Return the distance from each position to the nearest end of an exon."""
-        found: Integers = np.zeros(len(rows), np.int64)
+        nearest: Integers = np.zeros(len(rows), np.int64)
         for at, (row, start) in enumerate(zip(rows, starts, strict=True)):
             distances = self._exon_ends[int(row)] - int(start)
-            found[at] = min(distances.tolist(), key=abs)
-        return found
+            nearest[at] = min(distances.tolist(), key=abs)
+        return nearest
 
     def _numbers(self, row: int, cell: Any) -> Integers:
         texts = cell.split(",") if isinstance(cell, str) else list(cell)
@@ -131,8 +131,8 @@ class SpansByContig:
         """Return a column whose name may have capitals, a plural, or no underscore."""
         columns = {it.lower().replace("_", ""): it for it in self._spans.columns}
         key = name.replace("_", "")
-        found = columns.get(key) or columns.get(f"{key}s")
-        return None if found is None else self._spans.columns[found]
+        match = columns.get(key) or columns.get(f"{key}s")
+        return None if match is None else self._spans.columns[match]
 
 
 def digest_spans(spans: Intervals | None) -> str:

@@ -1,4 +1,4 @@
-"""Scores the variants of an input in batches, with a row for each record and allele."""
+"""Score the variants of an input in batches, with a row for each record and allele."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _MAX_CHUNK_BASES = 1 << 22
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectsRules:
-    """Rules that select the variants, and the genes that they are scored for."""
+    """Rules that select the variants to score, and the genes to score them for."""
 
     genes: Intervals | None
     regions: Intervals | None
@@ -76,45 +76,45 @@ class EffectsJob:
                 self._genes.read_exons()
 
     def check(self) -> None:
-        """Read all records; raise if one of them is an error by the rules."""
+        """Read all records if a rule is "error"; raise if a record breaks it."""
         rules, report = self.rules, self.report
         if "error" not in {rules.on_mismatch, rules.edge}:
             return
         mismatch = "skip" if rules.on_mismatch == "error" else rules.on_mismatch
         first: tuple[int, int, int] | None = None
-        variants = outside = 0
+        variant_count = outside_count = 0
         for batch in self.variants.batches():
             table = resolve_alleles(
                 batch, self.scorer.genome, on_mismatch=mismatch, report=report
             )
-            variants += int(table.usable.sum())
+            variant_count += int(table.usable.sum())
             rows = np.flatnonzero(table.usable & ~self._find_within(table))
             if rows.size and first is None:
                 row = int(rows[0])
                 line = int(np.asarray(batch.lines)[table.records[row]])
                 first = int(table.contigs[row]), int(table.starts[row]), line
-            outside += rows.size
+            outside_count += rows.size
         if rules.on_mismatch == "error":
             report.raise_for_mismatch()
         if rules.edge == "error" and first is not None:
-            width, counts = self.scorer.settings.width, (outside, variants)
+            width, counts = self.scorer.settings.width, (outside_count, variant_count)
             report.raise_for_edge(first, counts=counts, width=width)
 
     def run(self, store: ScoreStore | None = None) -> Iterator[VariantEffects]:
         """Yield the effects of each batch; `store` has the scores of a stopped job."""
-        self.report, first = self.variants.report(self.scorer.genome), 0
-        names = self._find_columns()
+        self.report, record_count = self.variants.report(self.scorer.genome), 0
+        names = self._find_column_names()
         for number, batch in enumerate(self.variants.batches(_JOB_BATCH_RECORDS)):
-            effects, rows = self._describe_batch(batch, first)
-            known = None if store is None else store.read(number, names)
-            columns = self._score_rows(rows, names) if known is None else known
-            if store is not None and known is None:
+            effects, rows = self._describe_batch(batch, record_count)
+            stored = None if store is None else store.read(number, names)
+            columns = self._score_rows(rows, names) if stored is None else stored
+            if store is not None and stored is None:
                 store.add(number, columns)
             self.status.update(effects.status)
             self._count_not_finite(effects.status, columns)
             yield replace(effects, columns=columns, report=self.facts())
-            first += len(batch.starts)
-        if not first:
+            record_count += len(batch.starts)
+        if not record_count:
             yield self.join([], names)
         if self.not_finite:
             warn_user(
@@ -170,7 +170,7 @@ class EffectsJob:
         return asdict(self.scorer.settings) | rules
 
     def plan(self) -> dict[str, str]:
-        """Return facts that must be equal when a stopped job continues."""
+        """Return the inputs and settings that a stopped job and its continuation share."""
         settings = {name: str(value) for name, value in self.settings().items()}
         return settings | {
             "version of seqloom": version("seqloom"),
@@ -181,19 +181,19 @@ class EffectsJob:
             "file of regions": digest_spans(self.rules.regions),
         }
 
-    def _find_columns(self) -> list[str]:
-        """Return the names of the columns, by scoring a variant that no record has."""
-        one = np.zeros(1, np.int64)
-        letters = Ragged.from_list([b"A"]), Ragged.from_list([b"C"])
+    def _find_column_names(self) -> list[str]:
+        """Score a made-up variant at the start of the genome; return the column names."""
+        zero = np.zeros(1, np.int64)
+        alleles = Ragged.from_list([b"A"]), Ragged.from_list([b"C"])
         table = AlleleTable(
-            one,
-            one.astype(np.int32),
-            one.astype(np.uint8),
-            one.astype(np.int32),
-            one,
-            *letters,
+            zero,
+            zero.astype(np.int32),
+            zero.astype(np.uint8),
+            zero.astype(np.int32),
+            zero,
+            *alleles,
         )
-        return list(self.scorer.compare(table, self._orient(one)))
+        return list(self.scorer.compare(table, self._orient(zero)))
 
     def _find_within(self, table: AlleleTable) -> NDArray[np.bool_]:
         """Return True for rows whose windows are within their contig."""
@@ -212,9 +212,9 @@ class EffectsJob:
         return is_within
 
     def _describe_batch(
-        self, batch: Any, first: int
+        self, batch: Any, first_record: int
     ) -> tuple[VariantEffects, tuple[AlleleTable, Integers, Integers]]:
-        """Return rows without scores, and their alleles, genes and scored rows."""
+        """Return rows without scores; their alleles and genes; and the rows to score."""
         table = resolve_alleles(
             batch,
             self.scorer.genome,
@@ -224,12 +224,12 @@ class EffectsJob:
         )
         if self.rules.edge != "pad":
             table = mark_edges(table, self._find_within(table))
-        table, genes, status = self._match(table)
+        table, genes, status = self._add_genes(table)
         records = table.records
         alleles = np.array(spell_alleles(table, self.scorer.genome), object)
         alleles[~table.usable] = ""
         effects = VariantEffects(
-            records + first,
+            records + first_record,
             [batch.chrom_names[code] for code in batch.chrom_codes[records].tolist()],
             batch.starts[records],
             _to_texts(batch.ids, records),
@@ -243,8 +243,8 @@ class EffectsJob:
         scored = np.flatnonzero((status == "ok") | (status == "swapped"))
         return effects, (table, genes, scored)
 
-    def _match(self, table: AlleleTable) -> tuple[AlleleTable, Integers, NDArray[Any]]:
-        """Return a row for each allele and gene, the row of the gene, and the status."""
+    def _add_genes(self, table: AlleleTable) -> tuple[AlleleTable, Integers, NDArray[Any]]:
+        """Return a row for each allele and gene, the gene (-1: none), and the status."""
         rows, genes = np.arange(len(table)), np.full(len(table), -1)
         if self._genes is not None:
             rows, genes = self._genes.find(table.contigs, table.starts)
@@ -274,8 +274,8 @@ class EffectsJob:
             chunk = rows[start : start + count]
             part = self.scorer.compare(table.take(chunk), self._orient(genes[chunk]))
             if self._genes is not None and self.rules.masked:
-                ends = self._genes.find_exon_ends(genes[chunk], table.starts[chunk])
-                _mask_known_sites(part, ends)
+                exons = self._genes.find_exon_distances(genes[chunk], table.starts[chunk])
+                _mask_known_sites(part, exons)
             for name, values in part.items():
                 columns[name][chunk] = values
         return columns
@@ -288,19 +288,19 @@ class EffectsJob:
         return Orientation(spans.strands[genes] < 0, limits)
 
 
-def _mask_known_sites(columns: Columns, exon_ends: Integers) -> None:
-    """Set gains at the nearest end of an exon to 0, and losses elsewhere."""
+def _mask_known_sites(columns: Columns, exon_distances: Integers) -> None:
+    """Set gains at the nearest end of an exon to 0, and losses at other positions."""
     for name, positions in columns.items():
         if name.startswith("gain_position_"):
             gains = columns[name.replace("gain_position_", "gain_", 1)]
-            gains[positions == exon_ends] = 0
+            gains[positions == exon_distances] = 0
         elif name.startswith("loss_position_"):
             losses = columns[name.replace("loss_position_", "loss_", 1)]
-            losses[positions != exon_ends] = 0
+            losses[positions != exon_distances] = 0
 
 
 def _digest_network(network: Any) -> str:
-    """Return a hash of a network's parameters, encoder and task."""
+    """Return a hash of a network's parameters, encoder and output names."""
     if isinstance(network, ExportedNetwork):
         return network.checksum
     digest = hashlib.blake2b(digest_size=16)
@@ -312,7 +312,7 @@ def _digest_network(network: Any) -> str:
 
 def spell_alleles(table: AlleleTable, genome: Genome) -> list[str]:
     """Return the normal forms, such as ``chr1:5:A:G``."""
-    names = [*genome.names, "?"]
+    names = [*genome.names, "?"]  # index -1 is an absent contig
     refs, alts = (_to_texts(it, None) for it in (table.refs, table.alts))
     rows = zip(table.contigs.tolist(), table.starts.tolist(), refs, alts, strict=True)
     return [f"{names[at]}:{start + 1}:{ref}:{alt}" for at, start, ref, alt in rows]
@@ -326,5 +326,5 @@ def _to_texts(rows: Any, wanted: NDArray[np.int64] | None) -> list[str]:
 def _split_alternatives(alts: Any, table: AlleleTable) -> list[str]:
     """Return the ALT allele of each row, as in the record."""
     texts = _to_texts(alts, table.records)
-    numbers = table.alternatives.tolist()
+    numbers = table.alt_numbers.tolist()
     return [text.split(",")[at - 1] for text, at in zip(texts, numbers, strict=True)]

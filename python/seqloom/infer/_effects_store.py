@@ -1,4 +1,4 @@
-"""The scores of a stopped job, which a later call continues."""
+"""The scores of a stopped job, from which a later call continues."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ScoreStore:
 
     Args:
         folder: The folder; it is created when scores are saved.
-        plan: Facts that must be equal when the job continues.
+        plan: Inputs and settings of the job; those of a continued job must be equal.
     """
 
     def __init__(self, folder: Path, plan: dict[str, str]) -> None:
@@ -38,28 +38,28 @@ class ScoreStore:
         self._pending: dict[int, Columns] = {}
         self._saved_at = time.monotonic()
         if folder.exists():
-            _compare_plans(folder, _read_plan(folder), plan)
+            _check_plan(folder, _read_plan(folder), plan)
         self._files = {
             number: path
             for path in sorted(folder.glob("*-*.safetensors"))
             for number in range(*map(int, path.stem.split("-")))
         }
-        self._open: tuple[Path, record.Record] | None = None
+        self._loaded: tuple[Path, record.Record] | None = None
 
     def read(self, batch: int, names: list[str]) -> Columns | None:
-        """Return the stored columns of a batch; None if there are none."""
+        """Return the stored columns of a batch by name; None if it is not stored."""
         path = self._files.get(batch)
         if path is None:
             return None
-        if self._open is None or self._open[0] != path:
+        if self._loaded is None or self._loaded[0] != path:
             try:
-                self._open = path, record.load(path)
+                self._loaded = path, record.load(path)
             except RecordError as error:
                 raise RecordError(
                     f"{error}; delete the folder {self._folder} (--overwrite) to start "
                     "again"
                 ) from error
-        columns: Any = np.asarray(self._open[1][str(batch)])
+        columns: Any = np.asarray(self._loaded[1][str(batch)])
         return dict(zip(names, columns, strict=True))
 
     def add(self, batch: int, columns: Columns) -> None:
@@ -104,7 +104,8 @@ def _read_plan(folder: Path) -> dict[str, str]:
         ) from error
 
 
-def _compare_plans(folder: Path, old: dict[str, str], new: dict[str, str]) -> None:
+def _check_plan(folder: Path, old: dict[str, str], new: dict[str, str]) -> None:
+    """Raise if the stored plan differs from that of this call."""
     differences = [
         f"another {name}"
         if name in _HASHED

@@ -219,19 +219,19 @@ def is_vcf(path: object) -> bool:
 
 
 def as_target(name: str, value: Any) -> Path | TextIOBase:
-    """Return the path or the open text file to write."""
+    """Return an open text file unchanged, and other values as a path."""
     return value if isinstance(value, TextIOBase) else as_path(name, value)
 
 
 def open_effects(
     target: Path | TextIOBase, source: str | None = None
 ) -> AbstractContextManager[WriteEffects]:
-    """Return the context of a function that writes the next rows.
+    """Open a table for writing; the file appears at its path if the block succeeds.
 
-    A path gets its file if the block succeeds. A VCF file has the records of `source`.
+    A VCF file has the records of `source`.
 
     Returns:
-        The context.
+        A context that yields a function, which writes the next rows.
 
     Raises:
         ArgumentError: The file's format is not supported, or a VCF file has no source.
@@ -243,8 +243,8 @@ def open_effects(
         return _open_parquet(target) if kind == "parquet" else _open_text(target, kind)
     if source is None:
         raise ArgumentError(
-            f"{target}: only variants of a VCF file can be written as VCF; use a name that "
-            "ends in .tsv, .csv or .parquet"
+            f"{target}: the variants were not read from a VCF or BCF file, so they cannot "
+            "be written as VCF; use a name that ends in .tsv, .csv or .parquet"
         )
     return _open_vcf(target, source)
 
@@ -256,7 +256,7 @@ def _open_text(path: Path, kind: str) -> Generator[WriteEffects]:
 
 
 def _text_writer(file: Any, *, is_csv: bool) -> WriteEffects:
-    """Return a function that writes rows of text, and the header before the first."""
+    """Return a function that writes rows as text, after a line of column names."""
     writer, has_header = csv.writer(file, lineterminator="\n"), False
 
     def write(effects: VariantEffects) -> None:
@@ -317,7 +317,7 @@ def _open_vcf(path: Path, source: str) -> Generator[WriteEffects]:
 
 
 def _make_fields(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
-    """Return a declaration for each column of numbers, and for the status."""
+    """Return an INFO field for the status, and for each column of numbers."""
     names = _to_info_ids(list(effects.columns))
     text = (
         f"Status of ALT; if swapped, its score is seqloom_reference. {_settings(effects)}"
@@ -345,7 +345,7 @@ def _has_several_rows(effects: VariantEffects) -> bool:
 
 
 def _make_row_field(effects: VariantEffects) -> list[tuple[str, str, str, str]]:
-    """Return one declaration, because an allele may have several rows."""
+    """Return one INFO field with all columns, because an allele may have several rows."""
     names = "|".join(["ALT", "status", "allele", "gene", *effects.columns])
     names = names.replace('"', "'")
     text = f"Effects on the scores of a model. {_settings(effects)} Format: {names}"
@@ -358,14 +358,14 @@ def _to_info_ids(columns: Sequence[str]) -> list[str]:
     for name, column in zip(names, columns, strict=True):
         if names.count(name) > 1:
             raise ArgumentError(
-                f"the outputs of two columns are both {name} in VCF, one of them "
-                f"{column!r}: write a .tsv, .csv or .parquet table"
+                f"two columns, one of them {column!r}, have the id {name} in INFO of VCF; "
+                "write a .tsv, .csv or .parquet table"
             )
     return names
 
 
 def _make_info(effects: VariantEffects) -> Iterator[str]:
-    """Yield the text of each record: ``name=value`` of each field."""
+    """Yield the text of each record for INFO, such as ``name=value;name=value``."""
     names = _to_info_ids(list(effects.columns))
     cells = [format_scores(column) for column in effects.columns.values()]
     genes, has_rows = effects.genes or [""] * len(effects), _has_several_rows(effects)
@@ -395,5 +395,5 @@ def _make_info(effects: VariantEffects) -> Iterator[str]:
 
 
 def format_scores(column: Any) -> list[str]:
-    """Return numbers as text; NaN is a missing value."""
+    """Return numbers as text with the precision of float32; ``.`` for NaN."""
     return ["." if np.isnan(it) else str(it) for it in np.asarray(column, np.float32)]

@@ -61,12 +61,12 @@ def variant_effects(
     """Compute how variants change the scores of a model.
 
     Each ALT allele is compared with the genome, and converted to the normal form of
-    ``bcftools norm``: every spelling of a variant has one score. The model scores two
-    sequences: the window of the genome whose middle is the variant, and
-    the same window with the alternative allele. A deletion is filled from the genome.
+    ``bcftools norm``: all spellings of a variant have the same score. The model scores two
+    sequences: the window of the genome with the variant in its middle, and the same window
+    with the alternative allele. After a deletion, the window is filled from the genome.
 
-    A score is the mean over the models of a list (folds), both strands, and shifts. Both
-    alleles are averaged in the same way, before they are compared.
+    A score is the mean over the models of a list (folds), both strands, and shifts. The
+    scores of each allele are averaged first, and then compared.
 
     Args:
         model: A trained model, its run, its run folder, or an exported model. A `Module` or
@@ -111,8 +111,8 @@ def variant_effects(
         out: The path of a file that is written batch by batch, in a format of
             `VariantEffects.save`, or an open text file for tab-separated text. Memory does
             not depend on the number of variants, and the returned table has no rows. If
-            the call is stopped, the scores stay in the folder ``NAME.unfinished`` next
-            to the file, and the same call continues.
+            the call is stopped, its scores stay in the folder ``NAME.unfinished`` next to
+            the file, and a call with the same arguments continues.
         num_threads: The number of threads; by default the number of available CPU cores.
         progress: A function that is called with the numbers of finished records and of all
             records. True shows a progress bar on a terminal.
@@ -125,7 +125,7 @@ def variant_effects(
         ArgumentError: An argument has the wrong type or value, or no width is known.
         FileError: A file cannot be read.
         FormatError: A file has invalid content, or REF differs from the genome.
-        RunFolderError: The scores of a stopped call have other settings.
+        RunFolderError: The stored scores of a stopped call have other settings.
         ShapeError: The model does not read sequences of this width.
 
     Examples:
@@ -151,13 +151,13 @@ def variant_effects(
         )
     threads = count_threads(num_threads)
     networks = open_networks(model, encoder, threads=threads)
-    both = as_bool("reverse_complement", reverse_complement)
-    if both:
+    both_strands = as_bool("reverse_complement", reverse_complement)
+    if both_strands:
         require_reverse_complement(networks[0].encoder)
     settings = ScoreSettings(
         width=find_width(width, networks[0].width),
         compare=_check_comparisons(compare),
-        reverse_complement=both,
+        reverse_complement=both_strands,
         shifts=_check_shifts(shifts, within),
         within=None if within is None else as_integer("within", within, least=0),
         indels=indels,
@@ -173,21 +173,21 @@ def variant_effects(
     )
     job = EffectsJob(scorer, VariantInput(variants), rules)
     _check_out(out, job.variants.path)
-    with limit_blas(threads), report_batches(progress, noun="records") as tell:
+    with limit_blas(threads), report_batches(progress, noun="records") as on_batch:
         job.check()
         if out is None:
-            return job.join(list(_report(job.run(), job, tell)))
-        _write(job, as_target("out", out), tell)
+            return job.join(list(_report(job.run(), job, on_batch)))
+        _write(job, as_target("out", out), on_batch)
     return job.join([])
 
 
-def _write(job: EffectsJob, target: Path | TextIOBase, tell: OnBatch | None) -> None:
-    """Write rows batch by batch."""
+def _write(job: EffectsJob, target: Path | TextIOBase, on_batch: OnBatch | None) -> None:
+    """Run the job, and write the rows of each batch."""
     with (
         _open_store(job, target) as store,
         open_effects(target, job.variants.path) as write,
     ):
-        for part in _report(job.run(store), job, tell):
+        for part in _report(job.run(store), job, on_batch):
             write(part)
 
 
@@ -204,20 +204,21 @@ def _check_out(out: Any, source: str | None) -> None:
 
 
 def _report(
-    parts: Iterator[VariantEffects], job: EffectsJob, tell: OnBatch | None
+    parts: Iterator[VariantEffects], job: EffectsJob, on_batch: OnBatch | None
 ) -> Iterator[VariantEffects]:
     """Yield batches; report the numbers of finished and of all records."""
-    total = job.report.records
+    total = job.report.records  # 0 if `check` did not read the records
     for part in parts:
         yield part
-        if tell is not None:
-            tell(job.report.records, max(total, job.report.records))
+        if on_batch is not None:
+            on_batch(job.report.records, max(total, job.report.records))
 
 
 @contextmanager
 def _open_store(job: EffectsJob, target: Path | TextIOBase) -> Generator[ScoreStore | None]:
     """Yield the scores of a stopped job; the folder is removed if the block succeeds."""
     source = job.variants
+    # Streams, copies of streams and records in memory cannot be read by a later call.
     if isinstance(target, TextIOBase) or source.path is None or source.path != source.what:
         yield None
         return
@@ -233,7 +234,7 @@ def _open_store(job: EffectsJob, target: Path | TextIOBase) -> Generator[ScoreSt
 
 
 def find_width(width: int | None, trained: int | None) -> int:
-    """Return the number of bases of a window; raise if it is not known."""
+    """Return the width of a window: the argument, or the length of training sequences."""
     if width is not None:
         return as_integer("width", width, least=1)
     if trained is None:
@@ -269,10 +270,10 @@ def _check_shifts(shifts: Any, within: int | None) -> tuple[int, ...]:
     numbers = tuple(shifts) if is_list(shifts) else (shifts,)
     if not numbers:
         raise ArgumentError("shifts is empty; expected one or more integers, such as (0,)")
-    found = tuple(as_integer("each of shifts", it, least=-MAX_POSITION) for it in numbers)
-    if within is not None and found != (0,):
+    moves = tuple(as_integer("each of shifts", it, least=-MAX_POSITION) for it in numbers)
+    if within is not None and moves != (0,):
         raise ArgumentError(
-            f"shifts must be (0,) with within={within}, got {found}: shifted windows have "
+            f"shifts must be (0,) with within={within}, got {moves}: shifted windows have "
             "outputs at other positions"
         )
-    return found
+    return moves

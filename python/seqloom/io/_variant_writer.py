@@ -52,12 +52,12 @@ class VariantWriter:
 
     The writer reads the source again, in order. It keeps the header, the columns and the
     other INFO fields of the source. An INFO field of the source with the id of an added
-    field is replaced. The file gets its name only if the ``with`` block succeeds.
+    field is replaced. The file appears at its path only if the ``with`` block succeeds.
 
     Args:
-        path: The path of the file. Names that end in ``.gz`` or ``.bgz`` are compressed as
-            bgzip and get an index: ``.tbi``, or ``.csi`` if a contig has more than 2**29
-            bases. A file whose records are not sorted gets no index.
+        path: The path of the file. With the extension ``.gz`` or ``.bgz``, it is compressed
+            as bgzip and gets an index: ``.tbi``, or ``.csi`` if a contig has more than
+            2**29 bases. A file whose records are not sorted gets no index.
         source: The path of the VCF or BCF file with the records. Records of a BCF file
             become VCF text.
         info: The added fields: id, number of values, type and description of each. The
@@ -112,7 +112,7 @@ class VariantWriter:
 
         Raises:
             ArgumentError: A text contains white space, there are more texts than records,
-                or the file is finished.
+                or the writer is closed.
             FormatError: A record of the source is invalid.
 
         Examples:
@@ -172,7 +172,7 @@ class VariantWriter:
 
 
 def _check_field(field: InfoField) -> InfoField:
-    """Return the id, number, type and description of a field."""
+    """Return the field; raise unless it has an id, number, type and description."""
     if len(field) != len(_FIELD_PARTS):
         raise ArgumentError(
             f"info: expected {', '.join(_FIELD_PARTS)} for each field, got {quote(field)}"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from seqloom.io._settings import PathOrFile
 
-    # The values, the offsets of text, and the number of values of a row.
+    # (values, offsets of texts or None, number of values per row or 0)
     NativeColumn: TypeAlias = tuple[NDArray[Any], NDArray[np.int64] | None, int]
 
 
@@ -59,15 +59,15 @@ class VariantReport:
 
     Args:
         records: Number of records read.
-        oddities: Broken rules, by kind. Kinds of the header are ``missing_fileformat``,
+        oddities: Broken rules, by kind. The header can have ``missing_fileformat``,
             ``unknown_version``, ``duplicate_declaration`` and ``duplicate_sample``. The
-            kind ``index_older_than_file`` counts an index that may be outdated. Kinds
-            of all records are ``empty_line``, ``windows_line_end``, ``position_zero``,
+            kind ``index_older_than_file`` counts an index that may be outdated. Every
+            record can have ``empty_line``, ``windows_line_end``, ``position_zero``,
             ``infinite_quality``, ``lower_case_reference``, ``undeclared_contig``,
-            ``undeclared_filter`` and ``empty_info``. Kinds of the requested fields are
+            ``undeclared_filter`` and ``empty_info``. Requested fields can have
             ``undeclared_info``, ``undeclared_format``, ``number_of_values``,
-            ``info_without_value`` and ``repeated_info``. The first of repeated values is
-            read.
+            ``info_without_value`` and ``repeated_info``. If an INFO field is repeated, its
+            first value is read.
 
     Examples:
         >>> from pathlib import Path
@@ -88,8 +88,8 @@ class VariantReport:
 class VariantReader:
     """Reader of a VCF or BCF file from start to end, in batches of columns.
 
-    `open_variants` creates the reader. Only one thread may use a reader at a time; in a
-    second thread, an error is raised.
+    `open_variants` creates the reader. Only one thread may use a reader at a time; use in a
+    second thread raises an error.
 
     Args:
         path: The path, ``"-"`` for standard input, or a binary file object.
@@ -150,7 +150,7 @@ class VariantReader:
         # At exit, another thread may still be reading, and the system closes the files
         # anyway.
         self._finalizer.atexit = False
-        self._closed: VariantReport | None = None
+        self._final_report: VariantReport | None = None
         self._reading = ReaderLock(self.path)
 
     def batches(
@@ -188,7 +188,7 @@ class VariantReader:
         return iter(lambda: self._read_batch(n, max_bytes), None)
 
     def _read_batch(self, n: int, max_bytes: int) -> VariantBatch | None:
-        if self._closed is not None:
+        if self._final_report is not None:
             raise ArgumentError(f"{self.path}: the reader is closed; open the file again")
         with self._reading:
             columns = self._native.read(n, max_bytes)
@@ -209,7 +209,7 @@ class VariantReader:
         qualities, lines, texts, fields, genotypes = columns
         names = ("ids", "refs", "alts", "filters")
         rows = (Ragged(data, offsets) for data, offsets in texts)
-        info, values = self._split_fields(fields, starts.size)
+        info, formats = self._split_fields(fields, starts.size)
         alleles, phased = self._shape_genotypes(genotypes, starts.size)
         return VariantBatch(
             chrom_codes=chrom_codes,
@@ -218,7 +218,7 @@ class VariantReader:
             qualities=qualities,
             lines=lines,
             info=info,
-            format=values,
+            format=formats,
             genotypes=alleles,
             phased=phased,
             **dict(zip(names, rows, strict=True)),
@@ -229,31 +229,33 @@ class VariantReader:
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the columns of INFO and of FORMAT by name."""
         info: dict[str, Any] = {}
-        values: dict[str, Any] = {}
+        formats: dict[str, Any] = {}
         for field_name, (array, offsets, width) in zip(self._fields, columns, strict=True):
             scope, _, name = field_name.partition("/")
-            rows = (records,) if scope == "INFO" else (records, len(self.samples))
-            target = info if scope == "INFO" else values
+            shape = (records,) if scope == "INFO" else (records, len(self.samples))
+            shape += (width,) if width else ()
+            target = info if scope == "INFO" else formats
             if offsets is not None:
                 target[name] = Ragged(array, offsets)
             else:
-                target[name] = array.reshape(*rows, width) if width else array.reshape(rows)
-        return info, values
+                target[name] = array.reshape(shape)
+        return info, formats
 
     def _shape_genotypes(
         self, genotypes: tuple[NDArray[Any], int, NDArray[np.bool_]], records: int
-    ) -> tuple[NDArray[np.int8] | None, NDArray[np.bool_] | None]:
+    ) -> tuple[NDArray[np.int8] | NDArray[np.int16] | None, NDArray[np.bool_] | None]:
+        """Return the alleles and phases of each record and sample, if samples are read."""
         if not self._has_samples:
             return None, None
         alleles, ploidy, phased = genotypes
-        rows = (records, len(self.samples))
-        return alleles.reshape(*rows, ploidy), phased.reshape(rows)
+        shape = (records, len(self.samples))
+        return alleles.reshape(*shape, ploidy), phased.reshape(shape)
 
     @property
     def report(self) -> VariantReport:
         """Number of records read so far, and the broken rules of the format."""
-        if self._closed is not None:
-            return self._closed
+        if self._final_report is not None:
+            return self._final_report
         with self._reading:
             records, rows = self._native.report()
         return VariantReport(records, {row[0]: Oddity(*row) for row in rows})
@@ -270,8 +272,8 @@ class VariantReader:
             >>> sl.io.open_variants("a.vcf").close()
         """
         # The garbage collector may already have closed the file.
-        if self._closed is None and self._finalizer.alive:
-            self._closed = self.report
+        if self._final_report is None and self._finalizer.alive:
+            self._final_report = self.report
             self._finalizer()
 
     def __enter__(self) -> Self:
@@ -326,10 +328,10 @@ def open_variants(
 ) -> VariantReader:
     """Open a VCF or BCF file for reading in batches of columns.
 
-    The format and the compression are detected from the content: VCF 4.1 to 4.5 or BCF 2,
-    and none, gzip, bgzip, bzip2, xz or zstd. A BCF file has the same columns as a VCF file.
-    Records that break a rule of the format, but can be read without doubt, are read and
-    counted in the reader's ``report``.
+    The content of the file determines its format (VCF 4.1 to 4.5, BCF 2.1 or 2.2) and its
+    compression (none, gzip, bgzip, bzip2, xz or zstd). A BCF file has the same columns as a
+    VCF file. A record that breaks a rule of the format is read if its meaning is certain,
+    and counted in the reader's ``report``.
 
     Args:
         path: The path, ``"-"`` for standard input, or a binary file object.
@@ -350,8 +352,8 @@ def open_variants(
     Raises:
         MissingFileError: The file does not exist.
         FormatError: The file is not a VCF or BCF file, or its header is invalid.
-        ArgumentError: The header has no sample of a name, a name of a field or a region
-            is invalid, or the file cannot have an index.
+        ArgumentError: A sample is not in the header, a field or region is invalid, or a
+            region is requested of a file that is not bgzip.
         FileError: A region is requested, and the file has no index.
 
     Examples:

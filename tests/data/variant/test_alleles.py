@@ -182,7 +182,7 @@ def test_an_exact_name_has_precedence(tmp_path: Path) -> None:
 
 
 def test_two_names_for_one_contig_are_an_error(genome: Genome) -> None:
-    with pytest.raises(FormatError, match="contigs '1' and 'chr1', which are both 'chr1'"):
+    with pytest.raises(FormatError, match="contigs '1' and 'chr1' are both 'chr1'"):
         resolve(genome, ("1", 1, "A", "C"), ("chr1", 1, "A", "C"))
 
 
@@ -259,7 +259,7 @@ def test_every_spelling_of_a_variant_has_one_normal_form(
         spellings.append(("c", left + 1, pair[0], pair[1] + other))
     spellings += _shifted(bases, mutated)
     table = resolve_alleles(to_batch(spellings), genome)
-    table = table.take(np.flatnonzero(table.alternatives == 1))
+    table = table.take(np.flatnonzero(table.alt_numbers == 1))
     if bases == mutated:
         return
     assert len(np.unique(table.starts)) == 1

@@ -18,8 +18,8 @@ use crate::{error, pool, pooled};
 /// A column of text: the bytes of all rows, and their offsets.
 type TextArrays<'py> = (Bound<'py, PyArray1<u8>>, Bound<'py, PyArray1<i64>>);
 
-/// The values of a field, the offsets if the values are text, and otherwise the number of
-/// values of a row.
+/// The values of a field; the offsets of text, or `None`; the number of values of a row, or
+/// 0 for text and flags.
 type FieldArrays<'py> = (Bound<'py, PyAny>, Option<Bound<'py, PyArray1<i64>>>, usize);
 
 /// The alleles of all genotypes, the number of alleles of a genotype, and whether each
@@ -377,6 +377,6 @@ impl VariantFileWriter {
 }
 
 fn finished_error(py: Python<'_>) -> PyErr {
-    let message = "the file is finished: nothing can be written after its end";
+    let message = "the writer is closed; create a new VariantWriter";
     error::exception_for(py, &Error::argument(message))
 }

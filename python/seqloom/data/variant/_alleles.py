@@ -48,7 +48,7 @@ class AlleleTable:
     """
 
     records: NDArray[np.int64]  # Row of the record in its batch.
-    alternatives: NDArray[np.int32]  # Number of the ALT allele, from 1.
+    alt_numbers: NDArray[np.int32]  # Number of the ALT allele, from 1.
     status: NDArray[np.uint8]  # Index into STATUS.
     contigs: NDArray[np.int32]  # Sequence number in the genome; -1 if absent.
     starts: NDArray[np.int64]  # Zero-based.
@@ -67,7 +67,7 @@ class AlleleTable:
         """Return the rows at some indices."""
         return AlleleTable(
             self.records[rows],
-            self.alternatives[rows],
+            self.alt_numbers[rows],
             self.status[rows],
             self.contigs[rows],
             self.starts[rows],
@@ -88,8 +88,8 @@ def resolve_alleles(
 
     With ``on_mismatch="swap"``, a record whose ALT equals the genome has the status
     "swapped": ALT is its reference and REF its alternative. If the genome also has REF on
-    the other strand, the status is "ambiguous_swap". ``"error"`` works as ``"skip"``:
-    call ``report.raise_for_mismatch()`` after the last batch.
+    the other strand, the status is "ambiguous_swap". With ``"error"``, this function skips
+    the record; call ``report.raise_for_mismatch()`` after the last batch.
 
     Args:
         batch: The records.
@@ -102,12 +102,12 @@ def resolve_alleles(
         At least one row for each record.
 
     Raises:
-        FormatError: Two contig names of the records are one sequence of the genome.
+        FormatError: Two contig names of the records match one sequence of the genome.
     """
     as_choice("on_mismatch", on_mismatch, MISMATCH_CHOICES)
     report = CheckReport(genome) if report is None else report
     contigs = report.contigs.numbers(batch.chrom_names, batch.chrom_codes)
-    records, alternatives, status, starts, refs, alts, flags = _native.resolve_alleles(
+    records, alt_numbers, status, starts, refs, alts, flags = _native.resolve_alleles(
         genome.native,
         genome.lengths,
         (contigs, batch.starts),
@@ -119,7 +119,7 @@ def resolve_alleles(
     report.add(batch, contigs, flags)
     positions = (contigs[records], starts)
     return AlleleTable(
-        records, alternatives, status, *positions, Ragged(*refs), Ragged(*alts)
+        records, alt_numbers, status, *positions, Ragged(*refs), Ragged(*alts)
     )
 
 
@@ -182,17 +182,18 @@ def windows_within_contigs(
 ) -> NDArray[np.bool_]:
     """Return True for rows whose windows of both alleles are within their contig.
 
-    With ``anchor="none"``, the window of a deletion is shorter, and not filled up.
+    With ``anchor="none"``, the window of a deletion is shorter, not filled from the genome.
     """
     deleted = np.maximum(table.refs.lengths - table.alts.lengths, 0)
     before = deleted if anchor == "right" else 0
     after = deleted if anchor == "left" else 0
     starts = table.starts - left
-    lengths = np.append(genome.lengths, 0)[table.contigs]  # -1 is an absent contig
+    # Index -1, an absent contig, has 0 bases.
+    lengths = np.append(genome.lengths, 0)[table.contigs]
     return (starts - before >= 0) & (starts + width + after <= lengths)
 
 
 def mark_edges(table: AlleleTable, is_within: NDArray[np.bool_]) -> AlleleTable:
-    """Set the status "edge" for usable rows whose windows leave the contig."""
+    """Set the status "edge" for usable rows whose windows extend beyond the contig."""
     status = np.where(table.usable & ~is_within, EDGE, table.status)
     return replace(table, status=status.astype(np.uint8))

@@ -1,4 +1,4 @@
-"""Compares contig names and REF alleles of records with a genome."""
+"""Compare contig names and REF alleles of records with a genome."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ _SWAP_REMEDY = (
     'on_mismatch="swap" (--on-mismatch swap) to use ALT as the reference where the genome '
     "has ALT"
 )
-# A reason is named as the probable one if it applies to this part of the differences.
-_PROBABLE_PART = 0.9
-_MIN_DIFFERENCES = 5
-_MAX_ALLELE = 20  # number of bases of an allele in a message
+# A cause is reported as probable if it explains this fraction of the differences.
+_PROBABLE_FRACTION = 0.9
+_MIN_DIFFERENCES = 5  # fewer differences have no probable cause
+_MAX_SHOWN_BASES = 20  # of an allele in a message
 
 
 class VariantColumns(Protocol):
@@ -88,7 +88,7 @@ class CheckReport:
         genome: The genome.
         lengths: The lengths of contigs in the header of the VCF file.
         what: The name of the file in error messages.
-        noun: The noun for ``lines`` of a batch, such as "record" for BCF.
+        noun: The unit of the ``lines`` of a batch: "line", "record" (BCF) or "row".
 
     Examples:
         >>> from pathlib import Path
@@ -108,13 +108,14 @@ class CheckReport:
         noun: str = "line",
     ) -> None:
         self.genome, self.what, self.noun = genome, what, noun
-        self.contigs = ContigNames(genome)
+        self.contigs = ContigNames(genome, what)
         self.records = 0
         self.counts: Counter[str] = Counter()
         self.missing_contigs: Counter[str] = Counter()
         self.examples: list[str] = []
         # Another instance, because contigs without records may have two names.
         names = ((name, ContigNames(genome).find(name)) for name in lengths or ())
+        # Lengths in the header and in the genome, where they differ.
         self.other_lengths: dict[str, tuple[int, int]] = {
             name: (length, int(genome.lengths[at]))
             for name, at in names
@@ -134,6 +135,7 @@ class CheckReport:
         codes: list[int] = batch.chrom_codes[absent].tolist()
         self.missing_contigs.update(batch.chrom_names[code] for code in codes)
         stops = batch.starts + batch.refs.lengths
+        # Index -1, an absent contig, has 0 bases.
         ends = np.append(self.genome.lengths, 0)[contigs]
         is_outside = (contigs >= 0) & ((batch.starts < 0) | (stops > ends))
         if count := int(np.count_nonzero(is_outside)):
@@ -144,7 +146,7 @@ class CheckReport:
             self.examples += [self._describe(batch, row, contigs) for row in rows.tolist()]
 
     def _describe(self, batch: VariantColumns, row: int, contigs: NDArray[np.int32]) -> str:
-        """Return the line, position and REF of a record, and the bases of the genome."""
+        """Return a record's line, position and REF, and the bases of the genome there."""
         start, ref = int(batch.starts[row]), batch.refs[row].tobytes().decode("latin-1")
         chrom = batch.chrom_names[int(batch.chrom_codes[row])]
         place = (
@@ -159,8 +161,8 @@ class CheckReport:
         return f"{place}, the genome has {_shorten(bases)}"
 
     @property
-    def differences(self) -> int:
-        """Number of records whose REF differs from the genome or leaves its contig."""
+    def difference_count(self) -> int:
+        """Number of records whose REF differs from the genome or exceeds the contig."""
         return self.counts["differs"] + self.counts["outside_contig"]
 
     def to_dict(self) -> dict[str, Any]:
@@ -187,16 +189,16 @@ class CheckReport:
                 f"genome has {join_first_names(self.genome.names)}; pass the genome of the "
                 "variants, or rename the contigs"
             )
-        if self.differences:
+        if self.difference_count:
             raise FormatError(self.describe_differences())
 
     def raise_for_edge(
         self, variant: tuple[int, int, int], *, counts: tuple[int, int], width: int
     ) -> NoReturn:
-        """Raise an error about the first variant whose window leaves its contig.
+        """Raise an error about the first variant whose window extends beyond the contig.
 
-        The variant is its contig, start and line. The counts are those of such variants,
-        and of all variants.
+        `variant` is its contig, start and line. `counts` are the number of such variants,
+        and the number of all variants.
 
         Raises:
             FormatError: Always.
@@ -211,7 +213,7 @@ class CheckReport:
 
     def describe_differences(self) -> str:
         """Return the number of differences, their reasons, examples and remedies."""
-        total = self.differences
+        total = self.difference_count
         reasons = [
             f"{what} in {self.counts[name]:,}"
             for name, what in _REASONS.items()
@@ -232,21 +234,21 @@ class CheckReport:
         return "; ".join(part for part in parts if part)
 
     def _probable_reasons(self) -> list[str]:
-        total = self.differences
-        found: list[str] = []
+        total = self.difference_count
+        reasons: list[str] = []
         if total >= _MIN_DIFFERENCES:
-            found = [
+            reasons = [
                 advice
                 for name, advice in _PROBABLE_CAUSES.items()
-                if self.counts[name] >= _PROBABLE_PART * total
+                if self.counts[name] >= _PROBABLE_FRACTION * total
             ]
         if lengths := self.describe_lengths():
-            found.append(f"{lengths}: the genome is probably another build")
-        elif total >= _MIN_DIFFERENCES and 2 * total > self.records and not found:
-            found.append(
+            reasons.append(f"{lengths}: the genome is probably another build")
+        elif total >= _MIN_DIFFERENCES and 2 * total > self.records and not reasons:
+            reasons.append(
                 "most records differ: the genome is probably another build or species"
             )
-        return found
+        return reasons
 
     def describe_lengths(self) -> str:
         """Return the contigs whose lengths differ between the header and the genome."""
@@ -258,13 +260,13 @@ class CheckReport:
 
 
 def _shorten(allele: str) -> str:
-    if len(allele) <= _MAX_ALLELE:
+    if len(allele) <= _MAX_SHOWN_BASES:
         return allele
-    return f"{allele[: _MAX_ALLELE - 3]}... ({len(allele):,} bases)"
+    return f"{allele[: _MAX_SHOWN_BASES - 3]}... ({len(allele):,} bases)"
 
 
 class ContigNames:
-    """The sequences of a genome by the names that a VCF file gives to contigs.
+    """Finds the sequences of a genome by the contig names of a VCF file.
 
     An exact name has precedence. Otherwise ``chr`` is added or removed, and M, MT, chrM and
     chrMT are one contig. Accession numbers are not translated.
@@ -274,7 +276,7 @@ class ContigNames:
         self.genome, self._what = genome, what
         self._counts = Counter(genome.names)
         self._numbers = {name: number for number, name in enumerate(genome.names)}
-        self._owners: dict[int, str] = {}
+        self._names: dict[int, str] = {}  # The contig name of each matched sequence.
         self.matches: dict[str, int] = {}  # Sequence numbers; -1 if the genome has none.
 
     def find(self, name: str) -> int:
@@ -291,11 +293,11 @@ class ContigNames:
                 "expected one; remove the others from the genome"
             )
         number = self._numbers[match]
-        other = self._owners.setdefault(number, name)
+        other = self._names.setdefault(number, name)
         if other != name:
             raise FormatError(
-                f"{self._what} name contigs {other!r} and {name!r}, which are both "
-                f"{match!r} in {self.genome.path}; use one name for the contig"
+                f"{self._what}: contigs {other!r} and {name!r} are both {match!r} in "
+                f"{self.genome.path}; use one name for the contig"
             )
         self.matches[name] = number
         return number
@@ -309,7 +311,7 @@ class ContigNames:
         return table[codes]
 
     def describe(self) -> str:
-        """Return a sentence about the names that differ; empty if no name differs."""
+        """Return the names that differ from those of the genome, as text; empty if none."""
         names = self.genome.names
         pairs = {name: names[at] for name, at in self.matches.items() if at >= 0}
         pairs = {name: match for name, match in pairs.items() if name != match}

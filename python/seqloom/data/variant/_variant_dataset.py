@@ -51,10 +51,11 @@ def VariantDataset(
 ) -> Dataset:
     """Sequences around variants, with the reference and the alternative allele.
 
-    Alleles are compared with the genome, and brought into the normal form of ``bcftools
+    Alleles are compared with the genome, and converted to the normal form of ``bcftools
     norm``. Each ALT of a record is a variant. The position of a variant in normal form is
-    base ``width // 2`` of its window. Both windows begin at the same base of the genome;
-    after a deletion, the genome fills up the window. Sequences are in upper case.
+    base ``width // 2`` of its window. The windows of both alleles begin at the same base of
+    the genome; after a deletion, the window is filled from the genome. Sequences are in
+    upper case.
 
     An item is a dict with ``id`` and ``inputs`` or ``sequence``. The id is
     ``"chr1:12345:A:G:ref"`` or ``"chr1:12345:A:G:alt"``, from the normal form. An item also
@@ -90,7 +91,8 @@ def VariantDataset(
 
     Raises:
         FileError: A file cannot be read.
-        FormatError: A REF differs from the genome, or a window leaves its contig.
+        FormatError: A REF differs from the genome, or a window extends beyond its
+            contig.
         LabelError: Labels are missing, or do not fit the task.
         ArgumentError: An argument is invalid.
 
@@ -118,41 +120,43 @@ def VariantDataset(
     as_choice("on_mismatch", on_mismatch, MISMATCH_CHOICES)
     as_bool("split_mnps", split_mnps)
     path = as_path("genome", genome, expected="the path of a FASTA file").expanduser()
-    opened = Genome(str(path))
+    fasta = Genome(str(path))
     left = width // 2 - shift
-    found = VariantRows.read(
-        variants, opened, on_mismatch=on_mismatch, split_mnps=split_mnps
+    variant_rows = VariantRows.read(
+        variants, fasta, on_mismatch=on_mismatch, split_mnps=split_mnps
     )
-    found = found.apply_edge_rule(opened, edge, left=left, width=width)
+    variant_rows.apply_edge_rule(fasta, edge, left=left, width=width)
     source = _VariantSource(
-        opened,
-        found.table,
+        fasta,
+        variant_rows.table,
         left=left,
         width=width,
         alleles=_ALLELES if allele == "both" else (allele,),
         strands=_STRANDS if strand == "both" else (strand,),
     )
-    column = _label_items(Labels.of(labels, DEFAULTS), variants, found=found, source=source)
-    column = replace(column, report=found.facts() | column.report)
+    options = Labels.of(labels, DEFAULTS)
+    column = _label_items(options, variants, variant_rows=variant_rows, source=source)
+    column = replace(column, report=variant_rows.facts() | column.report)
     return Dataset(source, encoder=encoder, labels=column)
 
 
 def _label_items(
-    labels: Labels, variants: Any, *, found: VariantRows, source: _VariantSource
+    labels: Labels, variants: Any, *, variant_rows: VariantRows, source: _VariantSource
 ) -> LabelColumn:
     """Return the label of each item: the label of its record."""
     if labels.source is None:
         return LabelColumn()
     values = _read_labels(labels.source, Frame.of(variants))
-    if len(values) != found.record_count:
+    if len(values) != variant_rows.record_count:
         raise ArgumentError(
-            f"labels must be one for each of {found.record_count:,} records, got "
+            f"labels must be one for each of {variant_rows.record_count:,} records, got "
             f"{len(values):,}"
         )
     rows = np.arange(source.size)
     columns = source.columns(rows, None)
     starts = np.asarray(columns["start"])
-    each = [values[record] for record in columns["record"].tolist()]
+    item_labels = [values[record] for record in columns["record"].tolist()]
+    # `label_intervals` checks and encodes the labels, so each item becomes an interval.
     intervals = Intervals(
         "the variants",
         columns["chrom"],
@@ -160,7 +164,7 @@ def _label_items(
         starts + 1,
         np.zeros(source.size, np.int64),
         np.full(source.size, -1),
-        columns={"label": each},
+        columns={"label": item_labels},
     )
     return label_intervals(
         replace(labels, source="label"), intervals, rows, ids=source.ids(rows)
@@ -210,13 +214,13 @@ class _VariantSource(Source):
         return ()
 
     def _split(self, rows: Rows) -> tuple[Rows, Rows, Rows]:
-        """Return the row of the table, the allele and the strand of rows, as numbers."""
+        """Return the index of the variant, the allele and the strand of each row."""
         others, strands = np.divmod(rows, len(self._strands))
         variants, alleles = np.divmod(others, len(self._alleles))
         return variants, alleles, strands
 
     def ids(self, rows: Rows) -> list[str]:
-        """Return contig, position, alleles and the kind of allele as ids."""
+        """Return ids such as ``chr1:12345:A:G:ref``."""
         columns = self.columns(rows, None)
         names = ("chrom", "ref", "alt", "allele", "strand")
         parts = zip(

@@ -46,9 +46,9 @@ class VariantInput:
             object, a batch of ``sl.io.open_variants``, or a table.
 
     Attributes:
-        path: The path of a file that can be read again; None for records in memory.
+        path: The path of the file or of its temporary copy; None for records in memory.
         what: The name of the variants in error messages.
-        noun: The noun for the ``lines`` of a batch.
+        noun: The unit of the ``lines`` of a batch: "line", "record" (BCF) or "row".
         oddities: The number of records that break a rule of the format, by rule.
     """
 
@@ -59,7 +59,7 @@ class VariantInput:
         self.path: str | None = None
         self.what, self.noun = "the variants", "line"
         if isinstance(variants, (str, os.PathLike)) or hasattr(variants, "read"):
-            self._find_file(variants)
+            self._set_path(variants)
             self.noun = "record" if _is_bcf(self.path or "") else "line"
             with self._open() as reader:
                 self._lengths = reader.contigs
@@ -69,15 +69,15 @@ class VariantInput:
             self.what, self.noun = "the table of variants", "row"
             self._batch = _read_table(variants)
 
-    def _find_file(self, source: Any) -> None:
-        """Set the path and the name of a file."""
+    def _set_path(self, source: Any) -> None:
+        """Set the path and the name of a file; copy a stream to a temporary file."""
         is_path = isinstance(source, (str, os.PathLike))
         path = Path(os.fspath(source)).expanduser() if is_path else None
         if path is not None and str(path) != "-" and (path.is_file() or not path.exists()):
             self.what = self.path = str(path)
         else:  # a pipe or a file object, which can be read only once
             with self._open_stream(source, path) as stream:
-                # The file exists as long as this object.
+                # The copy is deleted together with this object.
                 self._copy = NamedTemporaryFile(prefix="seqloom-", suffix=".vcf")  # noqa: SIM115
                 shutil.copyfileobj(stream, self._copy)
             self._copy.flush()
@@ -101,7 +101,7 @@ class VariantInput:
         path = self.path or ""
         with nullcontext(path) if path == self.what else FileIO(path) as source:
             if isinstance(source, FileIO):
-                vars(source)["name"] = self.what  # messages name the source of the copy
+                vars(source)["name"] = self.what  # the name in messages
             with open_variants(source) as reader:
                 yield reader
 
@@ -116,7 +116,7 @@ class VariantInput:
             self.oddities = {rule.kind: rule.count for rule in rules}
 
     def report(self, genome: Genome) -> CheckReport:
-        """Return an empty report of the comparison with a genome."""
+        """Return a new, empty report of the comparison with a genome."""
         return CheckReport(genome, self._lengths, what=self.what, noun=self.noun)
 
 
@@ -129,7 +129,7 @@ def _is_bcf(path: str) -> bool:
     return False
 
 
-_COLUMN_NAMES = {
+_COLUMN_ALIASES = {
     "chrom": ("chrom", "chr", "chromosome", "contig"),
     "pos": ("pos", "position"),
     "start": ("start",),
@@ -162,8 +162,8 @@ def _read_table(table: Any) -> VariantColumns:
         )
     names = {name.strip().lstrip("#").lower(): name for name in frame.names}
     columns = {
-        wanted: frame.column(names[alias])
-        for wanted, aliases in _COLUMN_NAMES.items()
+        column: frame.column(names[alias])
+        for column, aliases in _COLUMN_ALIASES.items()
         for alias in aliases
         if alias in names
     }
@@ -180,15 +180,15 @@ def _read_table(table: Any) -> VariantColumns:
         list(codes),
         _read_positions(columns),
         Ragged.from_list([str(name) for name in columns.get("id", ["."] * len(chroms))]),
-        Ragged.from_list([_allele_text(allele) for allele in columns["ref"]]),
-        Ragged.from_list([_allele_text(allele) for allele in columns["alt"]]),
+        Ragged.from_list([_encode_allele(allele) for allele in columns["ref"]]),
+        Ragged.from_list([_encode_allele(allele) for allele in columns["alt"]]),
         np.arange(len(chroms)),
     )
 
 
 def _read_positions(columns: Mapping[str, list[Any]]) -> NDArray[np.int64]:
-    """Return zero-based positions."""
-    name, first = ("pos", 1) if "pos" in columns else ("start", 0)
+    """Return zero-based positions from the column ``pos`` or ``start``."""
+    name, base = ("pos", 1) if "pos" in columns else ("start", 0)
     positions = np.zeros(len(columns[name]), np.int64)
     for row, cell in enumerate(columns[name]):
         try:
@@ -201,14 +201,14 @@ def _read_positions(columns: Mapping[str, list[Any]]) -> NDArray[np.int64]:
                 f"{cell!r}",
                 record=row,
             )
-        positions[row] = number - first
+        positions[row] = number - base
     return positions
 
 
-def _allele_text(allele: Any) -> bytes:
+def _encode_allele(allele: Any) -> bytes:
     """Return an allele as bytes; lists of ALT alleles are joined with commas."""
     if isinstance(allele, bytes):
         return allele
     if is_list(allele):
-        return b",".join(map(_allele_text, allele))
+        return b",".join(map(_encode_allele, allele))
     return str(allele).encode("latin-1", "replace")

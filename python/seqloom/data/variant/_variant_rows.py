@@ -1,4 +1,4 @@
-"""Reads the usable alleles of a file, a batch or a table of variants."""
+"""Read the usable alleles of a file, a batch or a table of variants."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class VariantRows:
 
     report: CheckReport
     table: AlleleTable = field(init=False)
-    lines: NDArray[np.int64] = field(init=False)  # Line of each row of the table.
+    lines: NDArray[np.int64] = field(init=False)  # Line in the file of each row.
     record_count: int = 0
     skipped: Counter[str] = field(default_factory=Counter[str])
     examples: list[str] = field(default_factory=list[str])
@@ -44,16 +44,17 @@ class VariantRows:
     @classmethod
     def read(cls, variants: Any, genome: Genome, **rules: Any) -> VariantRows:
         """Read and check all records; the rules are those of `resolve_alleles`."""
-        opened = VariantInput(variants)
-        found = cls(opened.report(genome))
-        found._add(opened.batches(), genome, rules)
+        source = VariantInput(variants)
+        rows = cls(source.report(genome))
+        rows._add(source.batches(), genome, rules)
         if rules["on_mismatch"] == "error":
-            found.report.raise_for_mismatch()
-        return found
+            rows.report.raise_for_mismatch()
+        return rows
 
     def _add(
         self, batches: Iterable[VariantColumns], genome: Genome, rules: dict[str, Any]
     ) -> None:
+        """Add the usable alleles of all batches, and count the others."""
         tables: list[AlleleTable] = []
         lines: list[NDArray[np.int64]] = []
         for batch in batches:
@@ -68,33 +69,32 @@ class VariantRows:
         self.table, self.lines = _join_tables(tables), np.concatenate(lines)
 
     def _count(self, table: AlleleTable, batch: VariantColumns) -> None:
-        """Count the skipped alleles of a batch by reason."""
+        """Count the skipped alleles of a batch by reason; the first become examples."""
         for code, count in enumerate(np.bincount(table.status, minlength=len(STATUS))):
             if count:
                 self.skipped[STATUS[code]] += int(count)
         for row in range(min(len(table), MAX_EXAMPLES - len(self.examples))):
             record = int(table.records[row])
             name = batch.chrom_names[int(batch.chrom_codes[record])]
-            where = f"{self.report.noun} {batch.lines[record]}, {name}"
-            self._add_example(where, table, row)
+            place = f"{self.report.noun} {batch.lines[record]}, {name}"
+            self._add_example(place, table, row)
 
-    def _add_example(self, where: str, table: AlleleTable, row: int) -> None:
+    def _add_example(self, place: str, table: AlleleTable, row: int) -> None:
+        """Add the position, alleles and status of a row; `place` is line and contig."""
         ref, alt = (
             rows[row].tobytes().decode("latin-1") for rows in (table.refs, table.alts)
         )
         reason = STATUS[int(table.status[row])]
-        self.examples.append(f"{where}:{table.starts[row] + 1} {ref}>{alt}: {reason}")
+        self.examples.append(f"{place}:{table.starts[row] + 1} {ref}>{alt}: {reason}")
 
-    def apply_edge_rule(
-        self, genome: Genome, edge: str, *, left: int, width: int
-    ) -> VariantRows:
-        """Raise for windows that leave their contig, or drop them."""
+    def apply_edge_rule(self, genome: Genome, edge: str, *, left: int, width: int) -> None:
+        """Raise for windows that extend beyond the contig, drop them, or keep them."""
         if edge == "pad":
-            return self
+            return
         is_within = windows_within_contigs(genome, self.table, left=left, width=width)
         outside = np.flatnonzero(~is_within)
         if not outside.size:
-            return self
+            return
         if edge == "error":
             row, table = int(outside[0]), self.table
             variant = int(table.contigs[row]), int(table.starts[row]), int(self.lines[row])
@@ -102,16 +102,15 @@ class VariantRows:
             self.report.raise_for_edge(variant, counts=counts, width=width)
         table, row = mark_edges(self.table, is_within), int(outside[0])
         name = genome.names[int(table.contigs[row])]
-        where = f"{self.report.noun} {self.lines[row]}, {name}"
+        place = f"{self.report.noun} {self.lines[row]}, {name}"
         self.skipped["edge"] += int(outside.size)
         if len(self.examples) < MAX_EXAMPLES:
-            self._add_example(where, table, row)
+            self._add_example(place, table, row)
         rows = np.flatnonzero(is_within)
         self.table, self.lines = table.take(rows), self.lines[rows]
-        return self
 
     def facts(self) -> dict[str, Any]:
-        """Return the counts of the dataset's report."""
+        """Return the counts for the ``report`` of the dataset."""
         return self.report.to_dict() | {
             "swapped": int((self.table.status == SWAPPED).sum()),
             "skipped": dict(self.skipped),
@@ -125,7 +124,7 @@ def _join_tables(tables: list[AlleleTable]) -> AlleleTable:
         return tables[0]
     return AlleleTable(
         np.concatenate([table.records for table in tables]),
-        np.concatenate([table.alternatives for table in tables]),
+        np.concatenate([table.alt_numbers for table in tables]),
         np.concatenate([table.status for table in tables]),
         np.concatenate([table.contigs for table in tables]),
         np.concatenate([table.starts for table in tables]),
