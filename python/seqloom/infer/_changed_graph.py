@@ -21,6 +21,8 @@ from seqloom.infer._changed_steps import Step
 from seqloom.tensor._graph import Graph, Value, lower_graph
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from seqloom.infer._changed_rules import Axes
@@ -92,6 +94,11 @@ class LocalGraph:
         inputs = [*self._ends.values(), *self._outside.values()]
         finish = Graph(inputs, {}, parts.whole, [self._output])
         self._finish = lower_graph(finish, backend)
+        self.length = self._input.shape[axes[self._input.number]]
+        self._strides = {self._input.number: 1}
+        for step in self.steps:
+            stride = self._strides[step.local[0]] * step.rule.stride
+            self._strides[step.number] = stride
         values = [self._input, *(it.operation.outputs[0] for it in parts.local)]
         self._values = {it.number: it for it in values}
         sizes = {it.number: it.nbytes // self.batch_size for it in values}
@@ -102,6 +109,22 @@ class LocalGraph:
     def has_windows(self) -> bool:
         """True if some positions need not be computed again."""
         return any(not it.rule.is_aligned for it in self.steps)
+
+    @property
+    def shared_step(self) -> int | None:
+        """The number of positions between references that may share a longer pass.
+
+        None if the values of a reference depend on the ends of its window.
+        """
+        for step in self.steps:
+            rule, (low, high) = step.rule, self._bounds[step.number]
+            first = low * rule.stride - rule.padding
+            is_inside = first >= 0 and first + rule.count_read(high - low) <= step.length
+            # The convolution kernels may round differently if there are few windows.
+            is_wide = rule.is_aligned or high - low >= _MIN_WINDOWS
+            if step.has_tables or not is_inside or not is_wide:
+                return None
+        return max(self._strides.values())
 
     @property
     def input_number(self) -> int:
@@ -148,34 +171,59 @@ class LocalGraph:
         return known | {it.number: x for it, x in zip(results, made, strict=True)}
 
     def run_whole(
-        self, inputs: NDArray[Any], known: dict[int, Array], references: References
+        self,
+        inputs: NDArray[Any],
+        known: dict[int, Array],
+        references: References,
+        *,
+        offsets: Sequence[int] = (0,),
     ) -> list[NDArray[Any]]:
-        """Compute whole sequences, and add the values that slices need to `references`."""
-        arrays = {self._input.number: inputs}
-        self._keep(self._input.number, inputs, references)
+        """Compute whole sequences, and add the values that slices need to `references`.
+
+        If `inputs` is longer, it contains one reference at each offset.
+        """
+        arrays = {self.input_number: inputs}
+        longer = inputs.shape[self._axes[self.input_number]] - self.length
+        self._keep(self.input_number, inputs, references, offsets)
         for step in self.steps:
-            array = self._run_whole_step(step, arrays, known)
+            array = self._run_whole_step(step, arrays, known, longer=longer)
             arrays[step.number] = array
             if step.number in self._kept:
-                self._keep(step.number, array, references)
+                self._keep(step.number, array, references, offsets)
             self._forget(arrays, step)
-        return [arrays[it] for it in self._ends]
+        return [
+            np.concatenate([self._take_part(it, arrays[it], offset) for offset in offsets])
+            for it in self._ends
+        ]
 
     def _run_whole_step(
-        self, step: Step, arrays: dict[int, NDArray[Any]], known: dict[int, Array]
+        self,
+        step: Step,
+        arrays: dict[int, NDArray[Any]],
+        known: dict[int, Array],
+        *,
+        longer: int,
     ) -> NDArray[Any]:
         """Return the needed positions of the result for whole sequences."""
         bounds = {it: self.describe(it) for it in (step.number, *step.local)}
         is_full = all(it == (0, length) for it, length in bounds.values())
-        if is_full and not step.rule.is_padding:
+        if is_full and not longer and not step.rule.is_padding:
             return step.call(arrays, known)
-        values = {
-            it: Slices.of_part(arrays[it], self._axes[it], self.describe(it))
-            for it in step.local
-        }
+        values: dict[int, Slices] = {}
+        for it in step.local:
+            extent = bounds[it][0], bounds[it][1] + longer // self._strides[it]
+            values[it] = Slices.of_part(arrays[it], self._axes[it], extent)
         (low, high), _ = bounds[step.number]
         starts = np.full(len(arrays[step.local[0]]), low, np.int64)
-        return step.run(values, known, Range(starts, high - low))
+        width = high - low + longer // self._strides[step.number]
+        return step.run(values, known, Range(starts, width))
+
+    def _take_part(self, number: int, array: NDArray[Any], offset: int) -> NDArray[Any]:
+        """Return the needed positions of the reference at an offset."""
+        low, high = self._bounds[number]
+        first = offset // self._strides[number]
+        at = (slice(None),) * self._axes[number]
+        return array[(*at, slice(first, first + high - low))]
 
     def run_changed(
         self, inputs: Slices, known: dict[int, Array], origin: Origin
@@ -212,12 +260,19 @@ class LocalGraph:
             found.append(made[: count - start])
         return np.concatenate(found)
 
-    def _keep(self, number: int, array: NDArray[Any], references: References) -> None:
+    def _keep(
+        self,
+        number: int,
+        array: NDArray[Any],
+        references: References,
+        offsets: Sequence[int],
+    ) -> None:
         """Add the rows of a value to the references."""
         (low, high), length = self.describe(number)
-        old = references.get(number)
-        rows = [*(old.rows if old is not None else ()), *array]
-        references[number] = Reference(rows, low, high, length)
+        new = Reference([], low, high, length)
+        for offset in offsets:
+            part = self._take_part(number, array, offset)
+            references.setdefault(number, new).rows.extend(part)
 
     def _forget(self, values: dict[int, Any], step: Step) -> None:
         """Delete the values that no later operation reads."""

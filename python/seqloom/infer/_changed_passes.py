@@ -6,6 +6,7 @@ change can reach are computed again.
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,13 @@ import numpy as np
 from seqloom.data._encoder import position_axis
 from seqloom.errors import CaptureError, SeqloomError
 from seqloom.infer._changed_graph import LocalGraph, Origin
-from seqloom.infer._changed_rows import Alternatives, Moves, find_changes
+from seqloom.infer._changed_rows import (
+    Alternatives,
+    Cluster,
+    Moves,
+    find_changes,
+    find_clusters,
+)
 from seqloom.infer._forward import Forward
 from seqloom.models import TorchModule
 from seqloom.models._examples import counts_kmers
@@ -26,7 +33,7 @@ from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._compile._trace import reject_outside_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,7 +56,7 @@ _MAX_NETWORKS = 64
 # the values remain in the cache of the processor.
 _BLOCK_BYTES = 1 << 21
 # The maximum number of bytes of the stored values of references.
-_MAX_REFERENCE_BYTES = 1 << 27
+_MAX_REFERENCE_BYTES = 1 << 28
 
 
 def find_changed_passes(model: Module, encoder: Any) -> ChangedPasses | None:
@@ -95,9 +102,16 @@ class ChangedPasses:
         return outputs, parts[0]
 
     def run_parts(
-        self, reference: NDArray[Any], parts: Sequence[Alternatives]
+        self,
+        reference: NDArray[Any],
+        parts: Sequence[Alternatives],
+        places: Integers | None = None,
     ) -> tuple[NDArray[np.float32], list[NDArray[np.float32]]]:
-        """Return the outputs of the references, and of alternatives of several lengths."""
+        """Return the outputs of the references, and of alternatives of several lengths.
+
+        Overlapping references share a pass if their `places` in a genome are given, and
+        their values do not depend on the ends of the windows.
+        """
         origin = self.find_network(reference)
         jobs: dict[int, _Job] = {}
         found: dict[int, NDArray[np.float32]] = {}
@@ -120,7 +134,8 @@ class ChangedPasses:
         if origin is None or (parts and not jobs):
             outputs = self._run_whole(reference)
         else:
-            outputs = origin.run(self._to_array(reference), [*jobs.values()])
+            inputs = self._to_array(reference)
+            outputs = origin.run(inputs, [*jobs.values()], places)
         found |= {number: job.join() for number, job in jobs.items()}
         return outputs, [found[number] for number in range(len(parts))]
 
@@ -208,18 +223,41 @@ class LocalNetwork:
         """Return whether both networks compute the same function of nearby positions."""
         return self is other or self.graph.continues(other.graph)
 
-    def run(self, reference: NDArray[Any], jobs: Sequence[_Job]) -> NDArray[np.float32]:
+    def run(
+        self,
+        reference: NDArray[Any],
+        jobs: Sequence[_Job],
+        places: Integers | None = None,
+    ) -> NDArray[np.float32]:
         """Return the outputs of the references; run the jobs for their alternatives."""
         known = self.read_leaves()
-        size = max(1, _MAX_REFERENCE_BYTES // self.graph.reference_bytes)
         found: list[NDArray[np.float32]] = []
-        for start in range(0, len(reference), size):
-            chunk = reference[start : start + size]
-            origin, outputs = self._run_references(chunk, known)
+        numbers: list[int] = []
+        for clusters in self._split(reference, places):
+            origin, outputs = self._run_references(reference, clusters, known)
             found.append(outputs)
+            rows = [row for it in clusters for row in it.rows]
+            numbers += rows
             for job in jobs:
-                job.run(chunk, start, origin)
-        return np.concatenate(found).astype(np.float32, copy=False)
+                job.run(reference, rows, origin)
+        outputs = np.concatenate(found).astype(np.float32, copy=False)
+        return outputs[np.argsort(numbers)]
+
+    def _split(
+        self, reference: NDArray[Any], places: Integers | None
+    ) -> Iterator[list[Cluster]]:
+        """Yield references in chunks of limited memory."""
+        chunk: list[Cluster] = []
+        size, length = 0.0, self.graph.length
+        step = self.graph.shared_step
+        for cluster in find_clusters(reference, places, self.axis, step=step):
+            more = self.graph.reference_bytes * (1 + cluster.offsets[-1] / length)
+            if chunk and size + more > _MAX_REFERENCE_BYTES:
+                yield chunk
+                chunk, size = [], 0.0
+            chunk.append(cluster)
+            size += more
+        yield chunk
 
     def read_leaves(self) -> dict[int, Any]:
         """Return the values that do not depend on the inputs."""
@@ -227,16 +265,25 @@ class LocalNetwork:
         return self.graph.read_leaves(leaves)
 
     def _run_references(
-        self, inputs: NDArray[Any], known: dict[int, Any]
+        self, reference: NDArray[Any], clusters: list[Cluster], known: dict[int, Any]
     ) -> tuple[Origin, NDArray[np.float32]]:
         """Compute the outputs of references, and the values that alternatives need."""
         graph = self.graph
         references: dict[int, Reference] = {}
+        parts: list[list[NDArray[Any]]] = []
         size = max(1, _BLOCK_BYTES // graph.row_bytes)
-        parts = [
-            graph.run_whole(inputs[start : start + size], known, references)
-            for start in range(0, len(inputs), size)
-        ]
+        for is_single, group in groupby(clusters, key=lambda it: len(it.rows) == 1):
+            own = list(group)
+            if is_single:
+                rows = [it.rows[0] for it in own]
+                for start in range(0, len(rows), size):
+                    inputs = reference[rows[start : start + size]]
+                    parts.append(graph.run_whole(inputs, known, references))
+            else:
+                for it in own:
+                    inputs = it.join(reference, self.axis)
+                    ends = graph.run_whole(inputs, known, references, offsets=it.offsets)
+                    parts.append(ends)
         ends = [np.concatenate(it) for it in zip(*parts, strict=True)]
         return Origin(graph, references), graph.finish(ends, known)
 
@@ -249,10 +296,13 @@ class _Job:
         self._known = network.read_leaves()
         self._found: list[tuple[Integers, NDArray[np.float32]]] = []
 
-    def run(self, reference: NDArray[Any], start: int, origin: Origin) -> None:
-        """Compute the alternatives of the references from `start`."""
+    def run(self, reference: NDArray[Any], rows: list[int], origin: Origin) -> None:
+        """Compute the alternatives of some references."""
         graph, axis, part = self._network.graph, self._network.axis, self._alternatives
-        changes = find_changes(reference, part._replace(rows=part.rows - start), axis)
+        numbers = np.full(len(reference), -1)
+        numbers[rows] = np.arange(len(rows))
+        own = part._replace(rows=numbers[part.rows])
+        changes = find_changes(reference[rows], own, axis)
         for group in changes.split(_GROUP_BATCHES * graph.batch_size):
             inputs = group.slice(part.array, axis, origin.inputs)
             ends = graph.run_changed(inputs, self._known, origin)

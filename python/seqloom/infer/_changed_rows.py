@@ -36,7 +36,7 @@ class Moves(NamedTuple):
 class Alternatives(NamedTuple):
     """Sequences of one length, and the row of the reference of each sequence.
 
-    Rows below 0 or beyond the references are left out.
+    Rows below 0 are left out.
     """
 
     array: NDArray[Any]
@@ -115,7 +115,7 @@ class Changes:
 def find_changes(reference: NDArray[Any], alternatives: Alternatives, axis: int) -> Changes:
     """Find the positions at which alternatives differ from their references."""
     array, rows, moves = alternatives
-    own = np.flatnonzero((rows >= 0) & (rows < len(reference)))
+    own = np.flatnonzero(rows >= 0)
     length = array.shape[axis]
     longer = length - reference.shape[axis]
     if longer:
@@ -182,3 +182,50 @@ def _differs(
     """Return for each position whether the arrays differ."""
     others = tuple(it for it in range(reference.ndim) if it != axis)
     return (reference != alternative).any(axis=others)
+
+
+class Cluster(NamedTuple):
+    """References that are parts of one longer sequence, at some offsets."""
+
+    rows: list[int]
+    offsets: list[int]
+
+    def join(self, reference: NDArray[Any], axis: int) -> NDArray[Any]:
+        """Return the longer sequence, as an array with one row."""
+        at = (slice(None),) * axis
+        parts = [reference[self.rows[:1]]]
+        for row, step in zip(self.rows[1:], np.diff(self.offsets).tolist(), strict=True):
+            parts.append(reference[[row]][(*at, slice(-step, None))])
+        return np.concatenate(parts, axis)
+
+
+def find_clusters(
+    reference: NDArray[Any], places: Integers | None, axis: int, *, step: int | None
+) -> list[Cluster]:
+    """Return references that overlap; `places` are their positions in the genome.
+
+    The distances of the references of a cluster are multiples of `step`.
+    """
+    if places is None or step is None:
+        return [Cluster([row], [0]) for row in range(len(reference))]
+    length, at = reference.shape[axis], (slice(None),) * (axis - 1)
+    found: list[Cluster] = []
+    last = 0
+    for row in np.argsort(places, kind="stable").tolist():
+        shift, last = int(places[row]) - last, int(places[row])
+        rows, offsets = found[-1] if found else ([], [])
+        if (
+            rows
+            and 0 < shift <= length // 2
+            and shift % step == 0
+            and offsets[-1] + shift <= length
+            and np.array_equal(
+                reference[row][(*at, slice(0, length - shift))],
+                reference[rows[-1]][(*at, slice(shift, length))],
+            )
+        ):
+            rows.append(row)
+            offsets.append(offsets[-1] + shift)
+        else:
+            found.append(Cluster([row], [0]))
+    return found

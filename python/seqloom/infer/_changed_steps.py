@@ -31,9 +31,11 @@ class Step:
     def __init__(self, rule: LocalOperation, axes: Axes, backend: Backend) -> None:
         inputs = {it.number: it for it in rule.operation.inputs()}
         self.rule, self._backend = rule, backend
+        # The number of positions of the first local argument is `length`.
         self.number = rule.operation.outputs[0].number
         self.local = [it for it in inputs if it in axes]
         self._axis = axes[self.local[0]]
+        self.length = inputs[self.local[0]].shape[self._axis]
         self._known = [it for it in inputs if it not in axes]
         rank = len(rule.operation.outputs[0].shape)
         # Arguments with a value for each position.
@@ -90,7 +92,7 @@ class Step:
         (number,) = self.local
         source = values[number]
         fixed = {it: known[it] for it in self._known}
-        is_whole = width == rule.length and source.width == source.length
+        is_whole = width == rule.length and source.width == source.length == self.length
         if is_whole and not rule.is_padding:
             return self._whole({**fixed, number: source.middle.array})
         first = starts * rule.stride - rule.padding

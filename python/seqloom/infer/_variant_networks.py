@@ -93,7 +93,10 @@ class WindowNetwork:
         return length or (lengths.pop() if len(lengths) == 1 else None)
 
     def score(
-        self, references: NDArray[np.uint8], parts: Sequence[Alternatives]
+        self,
+        references: NDArray[np.uint8],
+        parts: Sequence[Alternatives],
+        places: NDArray[np.int64] | None = None,
     ) -> tuple[WindowScores, list[WindowScores]]:
         """Score reference windows, and alternative windows of several widths."""
         data = self._open_windows(references)
@@ -104,7 +107,7 @@ class WindowNetwork:
             inputs = [
                 it._replace(array=_encode(x)) for it, x in zip(parts, others, strict=True)
             ]
-            one, changed = self.passes.run_parts(_encode(data), inputs)
+            one, changed = self.passes.run_parts(_encode(data), inputs, places)
         return self._to_scores(one), [self._to_scores(it) for it in changed]
 
     def _open_windows(self, windows: NDArray[np.uint8]) -> Dataset:
@@ -165,9 +168,13 @@ class ExportedNetwork:
         return cls(path, threads, facts["checksum"], width=width)
 
     def score(
-        self, references: NDArray[np.uint8], parts: Sequence[Alternatives]
+        self,
+        references: NDArray[np.uint8],
+        parts: Sequence[Alternatives],
+        places: NDArray[np.int64] | None = None,
     ) -> tuple[WindowScores, list[WindowScores]]:
         """Score reference windows, and alternative windows of several widths."""
+        del places
         others = [self._score_windows(it.array) for it in parts]
         return self._score_windows(references), others
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom.data.interval._intervals import MAX_POSITION
 from seqloom.data.variant._alleles import variant_windows
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.infer._changed_rows import Alternatives, Moves
@@ -132,7 +133,11 @@ class AlleleScorer:
             parts.append(Alternatives(others, numbers[rows], moves))
         minus = [orientation.is_minus[rows] for rows in groups]
         found, others = self._score_windows(
-            windows[first], orientation.is_minus[first], parts, minus=minus
+            windows[first],
+            orientation.is_minus[first],
+            parts,
+            minus=minus,
+            places=_find_places(table.take(first), _take(orientation, first)),
         )
         return found.take(numbers), others
 
@@ -154,6 +159,7 @@ class AlleleScorer:
         parts: list[Alternatives],
         *,
         minus: list[NDArray[np.bool_]],
+        places: NDArray[np.int64] | None = None,
     ) -> tuple[WindowScores, list[WindowScores]]:
         """Return the mean scores of all networks, and of both strands if requested."""
         found: list[list[WindowScores]] = [[] for _ in range(1 + len(parts))]
@@ -163,8 +169,10 @@ class AlleleScorer:
             changed = [
                 _orient_part(it, own) for it, own in zip(parts, turned[1:], strict=True)
             ]
+            # The reverse complements of windows have the opposite order.
+            own_places = None if places is None else np.where(turned[0], -places, places)
             for network in self.networks:
-                one, others = network.score(windows, changed)
+                one, others = network.score(windows, changed, own_places)
                 for scores, it, own in zip(found, (one, *others), turned, strict=True):
                     scores.append(it.orient(own))
         one, *others = map(_mean_scores, found)
@@ -280,6 +288,14 @@ def _find_distinct(
         np.array(keys, object), return_index=True, return_inverse=True
     )
     return first, rows
+
+
+def _find_places(table: AlleleTable, orientation: Orientation) -> NDArray[np.int64]:
+    """Return positions whose differences are those of windows that may overlap."""
+    limits = orientation.limits or (np.zeros(len(table)), np.zeros(len(table)))
+    columns = np.stack([table.contigs, orientation.is_minus, *limits])
+    groups = np.unique(columns, axis=1, return_inverse=True)[1]
+    return groups.reshape(-1) * (2 * MAX_POSITION) + table.starts
 
 
 def _orient(
