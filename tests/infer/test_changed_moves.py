@@ -32,8 +32,8 @@ class Network(sl.nn.Module):
     layers: list[sl.nn.Module]
     head: sl.nn.Module
 
-    def __init__(self, steps: list[Layer], head: str) -> None:
-        self.stem = sl.nn.Conv1d(4, CHANNELS, 7, padding=3)
+    def __init__(self, steps: list[Layer], head: str, padding: int = 3) -> None:
+        self.stem = sl.nn.Conv1d(4, CHANNELS, 7, padding=padding)
         self.layers = [_make_layer(it) for it in steps]
         self.head = sl.nn.MultiHeadAttention(CHANNELS, 2)
         self.steps, self.kind = tuple(steps), head
@@ -121,14 +121,29 @@ def make_pairs(seed: int, multiple: int) -> tuple[Any, ...]:
     return reference, encode(changed), rows, Moves(counts, is_left)
 
 
-def make_network(steps: list[Layer], head: str, seed: int) -> Network:
+def make_network(steps: list[Layer], head: str, seed: int, padding: int = 3) -> Network:
     """Return a network for evaluation; reject networks that shorten the window too far."""
-    model = Network(steps, head).bind("numpy", sl.Key(seed))
+    model = Network(steps, head, padding).bind("numpy", sl.Key(seed))
     try:
         run_whole(model.train(), make_pairs(seed, 1)[0])  # the statistics of batch norms
     except ShapeError:
         assume(condition=False)
     return model.eval()
+
+
+def count_windows(monkeypatch: pytest.MonkeyPatch, model: Network) -> list[int]:
+    """Return a list to which each convolution appends the width of its result."""
+    backend: Any = type(model.backend)
+    counts: list[int] = []
+    convolve = backend.conv1d
+
+    def conv1d(self: Any, x: Any, *args: Any, **options: Any) -> Any:
+        found = convolve(self, x, *args, **options)
+        counts.append(found.shape[2])
+        return found
+
+    monkeypatch.setattr(backend, "conv1d", conv1d)
+    return counts
 
 
 def run_whole(model: Any, inputs: np.ndarray) -> np.ndarray:
@@ -214,6 +229,41 @@ def test_an_output_does_not_depend_on_the_other_sequences(
         np.testing.assert_array_equal(alone[1][0], together[row])
 
 
+@settings(max_examples=40, deadline=None)
+@given(steps=STEPS, head=HEADS, seed=st.integers(0, 1000), padding=st.sampled_from([0, 3]))
+def test_overlapping_references_have_the_outputs_of_separate_passes(
+    steps: list[Layer], head: str, seed: int, padding: int
+) -> None:
+    """Random networks, many of which have no padding (10 s)."""
+    steps = [it._replace(padding=min(it.padding, padding)) for it in steps]
+    model = make_network(steps, head, seed, padding=padding)
+    rng = np.random.default_rng(seed)
+    genome = rng.integers(0, 4, 3 * LENGTH)
+    places = np.unique(rng.integers(0, 2 * LENGTH, 8) // 6 * 6)
+    windows = np.stack([genome[place : place + LENGTH] for place in places])
+    rows = rng.integers(0, len(places), 12)
+    changed = windows[rows]
+    changed[np.arange(12), rng.integers(0, LENGTH, 12)] = 0
+    order = rng.permutation(len(places))
+    part = Alternatives(encode(changed), order.argsort()[rows], Moves.of_substitutions(12))
+    passes = ChangedPasses(model, sl.encode.OneHot())
+    inputs = encode(windows[order])
+    shared, (others,) = passes.run_parts(inputs, [part], places[order])
+    separate, (expected,) = passes.run_parts(inputs, [part])
+    np.testing.assert_array_equal(shared, separate)
+    np.testing.assert_array_equal(others, expected)
+
+
+def test_overlapping_references_share_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Network([Layer("conv")], "none", padding=0).bind("numpy", sl.Key(1)).eval()
+    counts = count_windows(monkeypatch, model)
+    genome = np.random.default_rng(0).integers(0, 4, LENGTH + 30)
+    places = np.array([20, 0, 10])
+    windows = encode([genome[place : place + LENGTH] for place in places])
+    ChangedPasses(model, sl.encode.OneHot()).run_parts(windows, [], places)
+    assert counts == [LENGTH + 20 - 6, LENGTH + 20 - 8]
+
+
 @pytest.mark.parametrize("count", [8, -8])
 @pytest.mark.parametrize("is_left", [False, True])
 def test_moved_positions_are_not_computed_again(
@@ -224,18 +274,10 @@ def test_moved_positions_are_not_computed_again(
     added = np.arange(max(count, 0)) % 4
     changed = encode([edit(genome, 150, max(-count, 0), added, is_left=is_left)])
     reference = encode([genome[60 : 60 + LENGTH]])
-    backend: Any = type(model.backend)
-    counts: list[int] = []
-    convolve = backend.conv1d
-
-    def conv1d(self: Any, x: Any, *args: Any, **options: Any) -> Any:
-        found = convolve(self, x, *args, **options)
-        counts.append(found.shape[2])
-        return found
-
+    counts = count_windows(monkeypatch, model)
     passes = ChangedPasses(model, sl.encode.OneHot())
-    passes.find_network(reference)
-    monkeypatch.setattr(backend, "conv1d", conv1d)
     moves = Moves(np.array([count]), np.array([is_left]))
     passes.run(reference, changed, np.zeros(1, np.int64), moves=moves)
-    assert sum(counts) <= 1.5 * (1 + len(model.layers)) * LENGTH
+    layers = 1 + len(model.layers)
+    assert counts[:layers] == [LENGTH] * layers  # the reference
+    assert 0 < sum(counts[layers:]) <= layers * LENGTH / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from seqloom.infer._changed_slices import (
     plan_slices,
 )
 from seqloom.infer._changed_steps import Step
-from seqloom.tensor._graph import Graph, Value, lower_graph
+from seqloom.tensor._graph import Graph, Operation, Value, lower_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,20 +86,15 @@ class LocalGraph:
         self._ends = {it.number: it for it in (*used, self._output) if it.number in axes}
         self._bounds = _find_bounds(parts.local, axes, self._ends)
         # The inputs are always whole.
-        self._bounds[self._input.number] = 0, self._input.shape[axes[self._input.number]]
+        self.length = self._input.shape[axes[self._input.number]]
+        self._bounds[self._input.number] = 0, self.length
         self._kept = self._ends.keys() | _find_read_values(self.steps, self._bounds)
         self._last_uses = _find_last_uses(self.steps)
-        needed = [it for it in used if it.number not in axes]
-        whole_made = {it.number for op in parts.whole for it in op.outputs}
-        self._outside = {it.number: it for it in needed if it.number not in whole_made}
+        self._outside = _find_outside(parts.whole, axes)
         inputs = [*self._ends.values(), *self._outside.values()]
         finish = Graph(inputs, {}, parts.whole, [self._output])
         self._finish = lower_graph(finish, backend)
-        self.length = self._input.shape[axes[self._input.number]]
-        self._strides = {self._input.number: 1}
-        for step in self.steps:
-            stride = self._strides[step.local[0]] * step.rule.stride
-            self._strides[step.number] = stride
+        self._strides = _find_strides(self.steps)
         values = [self._input, *(it.operation.outputs[0] for it in parts.local)]
         self._values = {it.number: it for it in values}
         sizes = {it.number: it.nbytes // self.batch_size for it in values}
@@ -178,18 +174,16 @@ class LocalGraph:
         *,
         offsets: Sequence[int] = (0,),
     ) -> list[NDArray[Any]]:
-        """Compute whole sequences, and add the values that slices need to `references`.
-
-        If `inputs` is longer, it contains one reference at each offset.
-        """
+        """Compute whole sequences, and add the values that slices need to `references`."""
+        # Longer inputs contain one reference at each offset.
         arrays = {self.input_number: inputs}
         longer = inputs.shape[self._axes[self.input_number]] - self.length
-        self._keep(self.input_number, inputs, references, offsets)
+        self._keep(self.input_number, inputs, references, offsets=offsets)
         for step in self.steps:
             array = self._run_whole_step(step, arrays, known, longer=longer)
             arrays[step.number] = array
             if step.number in self._kept:
-                self._keep(step.number, array, references, offsets)
+                self._keep(step.number, array, references, offsets=offsets)
             self._forget(arrays, step)
         return [
             np.concatenate([self._take_part(it, arrays[it], offset) for offset in offsets])
@@ -265,6 +259,7 @@ class LocalGraph:
         number: int,
         array: NDArray[Any],
         references: References,
+        *,
         offsets: Sequence[int],
     ) -> None:
         """Add the rows of a value to the references."""
@@ -360,6 +355,21 @@ def _find_read_values(steps: list[Step], bounds: dict[int, Bounds]) -> set[int]:
             found.update(local)
         else:
             found.update(it for it in local if not {*local} - {it} <= covers.get(it, set()))
+    return found
+
+
+def _find_outside(whole: list[Operation], axes: Axes) -> dict[int, Value]:
+    """Return the values from before the whole operations that are not local."""
+    made = {it.number for operation in whole for it in operation.outputs}
+    used = (it for operation in whole for it in operation.inputs())
+    return {it.number: it for it in used if it.number not in made and it.number not in axes}
+
+
+def _find_strides(steps: list[Step]) -> defaultdict[int, int]:
+    """Return the number of input positions for each position of a value."""
+    found = defaultdict[int, int](lambda: 1)
+    for step in steps:
+        found[step.number] = found[step.local[0]] * step.rule.stride
     return found
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.data.interval._intervals import MAX_POSITION
 from seqloom.data.variant._alleles import variant_windows
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.infer._changed_rows import Alternatives, Moves
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
     Columns = dict[str, NDArray[np.float64]]
 
+# The distance of windows that cannot overlap; it exceeds the length of each chromosome.
+_GROUP_DISTANCE = 1 << 40
 COMPARISONS = ("difference", "log_ratio", "logit")
 _COMPLEMENT = np.arange(256, dtype=np.uint8)
 _COMPLEMENT[np.frombuffer(b"ACGTacgt", np.uint8)] = np.frombuffer(b"TGCATGCA", np.uint8)
@@ -292,10 +293,11 @@ def _find_distinct(
 
 def _find_places(table: AlleleTable, orientation: Orientation) -> NDArray[np.int64]:
     """Return positions whose differences are those of windows that may overlap."""
-    limits = orientation.limits or (np.zeros(len(table)), np.zeros(len(table)))
+    none = np.zeros(len(table), np.int64)
+    limits = orientation.limits or (none, none)
     columns = np.stack([table.contigs, orientation.is_minus, *limits])
     groups = np.unique(columns, axis=1, return_inverse=True)[1]
-    return groups.reshape(-1) * (2 * MAX_POSITION) + table.starts
+    return groups.reshape(-1) * _GROUP_DISTANCE + table.starts
 
 
 def _orient(
