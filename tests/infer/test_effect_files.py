@@ -262,6 +262,8 @@ def test_a_table_and_a_file_object_have_the_effects_of_a_file(model, inputs):
     with inputs[0].open("rb") as file:
         found = sl.infer.variant_effects(model, file, inputs[1], width=9)
     assert found["difference_yes"].tobytes() == expected["difference_yes"].tobytes()
+    with pytest.raises(ArgumentError, match="VCF"):
+        found.save(inputs[1].with_suffix(".vcf"))
     chrom, pos, ref = ["chr1"] * 4, [21, 22, 30, 40], ["A", "T", "A", "TTTG"]
     alts = ["C", ["<DEL>", "G"], "AGG,*", "T"]
     table = {"chrom": chrom, "pos": pos, "ref": ref, "alt": alts, "id": [*"abcd"]}

@@ -300,7 +300,10 @@ def test_an_exported_model_has_the_effects_of_its_run(genome, tmp_path):
     sl.export.save(run, tmp_path / "m.seqloom")
     batch = records((20, "A", "C"), (13, "CTT", "C"))
     expected = variant_effects(run, batch, genome)
-    found = variant_effects(tmp_path / "m.seqloom", batch, genome)
+    exported = tmp_path / "m.seqloom"
+    found = variant_effects(exported, batch, genome)
+    folds = variant_effects([run, exported], batch, genome)
+    assert list(folds.columns) == list(expected.columns)
     for name in expected.columns:
         assert found[name].tolist() == pytest.approx(expected[name].tolist(), abs=1e-6)
 

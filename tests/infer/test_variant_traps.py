@@ -176,6 +176,8 @@ def test_10_a_deletion_is_filled_and_windows_at_contig_ends_follow_the_rule(mode
     match = r"in\.vcf, line 3, chr1:1: the window of 9 bases is not within the 52 bases"
     with pytest.raises(FormatError, match=match):
         effects_of(model, home, "chr1 1 A G", edge="error")
+    with pytest.raises(FormatError, match="in 1 of 2 variants"):
+        effects_of(model, home, "chr1 4 GT AA", edge="error", split_mnps=True)
 
 
 def test_11_overlapping_records_are_scored_one_by_one(model, home):

@@ -85,7 +85,11 @@ class EffectsJob:
         variant_count = outside_count = 0
         for batch in self.variants.batches():
             table = resolve_alleles(
-                batch, self.scorer.genome, on_mismatch=mismatch, report=report
+                batch,
+                self.scorer.genome,
+                on_mismatch=mismatch,
+                split_mnps=rules.split_mnps,
+                report=report,
             )
             variant_count += int(table.usable.sum())
             rows = np.flatnonzero(table.usable & ~self._find_within(table))
@@ -152,7 +156,7 @@ class EffectsJob:
                 for name in (parts[0].columns if parts else names)
             },
             self.facts(),
-            self.variants.path,
+            self.variants.lasting_path,
         )
 
     def facts(self) -> dict[str, Any]:
@@ -238,7 +242,7 @@ class EffectsJob:
             status.tolist(),
             alleles.tolist(),
             None if self._genes is None else self._genes.names(genes),
-            source=self.variants.path,
+            source=self.variants.lasting_path,
         )
         scored = np.flatnonzero((status == "ok") | (status == "swapped"))
         return effects, (table, genes, scored)

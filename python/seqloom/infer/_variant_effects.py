@@ -172,7 +172,7 @@ def variant_effects(
         edge=edge,
     )
     job = EffectsJob(scorer, VariantInput(variants), rules)
-    _check_out(out, job.variants.path)
+    _check_out(out, job.variants.lasting_path)
     with limit_blas(threads), report_batches(progress, noun="records") as on_batch:
         job.check()
         if out is None:
@@ -217,9 +217,8 @@ def _report(
 @contextmanager
 def _open_store(job: EffectsJob, target: Path | TextIOBase) -> Generator[ScoreStore | None]:
     """Yield the scores of a stopped job; the folder is removed if the block succeeds."""
-    source = job.variants
     # Streams, copies of streams and records in memory cannot be read by a later call.
-    if isinstance(target, TextIOBase) or source.path is None or source.path != source.what:
+    if isinstance(target, TextIOBase) or job.variants.lasting_path is None:
         yield None
         return
     store = ScoreStore(Path(f"{target}{UNFINISHED_ENDING}"), job.plan())

@@ -165,7 +165,9 @@ class ExportedNetwork:
         training: dict[str, Any] = facts.get("training") or {}
         lengths: set[int] = set(training.get("lengths") or ())
         width = lengths.pop() if len(lengths) == 1 else facts.get("length")
-        return cls(path, threads, facts["checksum"], width=width)
+        task: dict[str, Any] = facts.get("task") or {}
+        names = tuple(task["columns"]) if "columns" in task else None
+        return cls(path, threads, facts["checksum"], names, width)
 
     def score(
         self,

@@ -94,12 +94,17 @@ class VariantInput:
         self.what = str(path)
         return path.open("rb")
 
+    @property
+    def lasting_path(self) -> str | None:
+        """The path of the file; None for a temporary copy and for records in memory."""
+        return self.path if self.path == self.what else None
+
     @contextmanager
     def _open(self) -> Generator[VariantReader]:
         from seqloom.io import open_variants
 
         path = self.path or ""
-        with nullcontext(path) if path == self.what else FileIO(path) as source:
+        with FileIO(path) if self.lasting_path is None else nullcontext(path) as source:
             if isinstance(source, FileIO):
                 vars(source)["name"] = self.what  # the name in messages
             with open_variants(source) as reader:
