@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 
+# The number of alternatives that are compared together.
+_BLOCK_ROWS = 64
+
+
 class Moves(NamedTuple):
     """Insertions and deletions of alternatives.
 
@@ -42,6 +46,13 @@ class Alternatives(NamedTuple):
     array: NDArray[Any]
     rows: Integers
     moves: Moves
+
+    def list_moves(self, length: int, reference_length: int) -> Moves:
+        """Return the moves that leave common bases; 0 for changes of a whole window."""
+        counts, is_left = self.moves
+        if length != reference_length:
+            return Moves(np.full_like(counts, length - reference_length), is_left & False)
+        return Moves(np.where(2 * np.abs(counts) < length, counts, 0), is_left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,42 +125,36 @@ class Changes:
 
 def find_changes(reference: NDArray[Any], alternatives: Alternatives, axis: int) -> Changes:
     """Find the positions at which alternatives differ from their references."""
-    array, rows, moves = alternatives
-    own = np.flatnonzero(rows >= 0)
-    length = array.shape[axis]
-    longer = length - reference.shape[axis]
-    if longer:
-        moves = Moves(np.full(len(rows), longer), np.zeros(len(rows), bool))
-    # A move that leaves few common bases is a change of the whole window.
-    is_moved = (moves.counts != 0) & (2 * np.abs(moves.counts) < length)
-    places = [
-        _find_change(reference[row], array[it], axis - 1)
-        if not is_moved[it]
-        else _find_move(
-            reference[row],
-            array[it],
-            axis - 1,
-            count=int(moves.counts[it]),
-            is_left=bool(moves.is_left[it]),
-        )
-        for it, row in zip(own.tolist(), rows[own].tolist(), strict=True)
-    ]
-    starts, widths, before, after = np.array(places, np.int64).reshape(-1, 4).T
+    array, rows, _ = alternatives
+    own, length = np.flatnonzero(rows >= 0), array.shape[axis]
+    counts, is_left = alternatives.list_moves(length, reference.shape[axis])
+    places = np.zeros((len(rows), 4), np.int64)
+    for block in _split_rows(own[counts[own] == 0]):
+        places[block, :2] = _find_substitutions(reference[rows[block]], array[block], axis)
+    for it in own[counts[own] != 0].tolist():
+        pair, count = (reference[rows[it]], array[it]), int(counts[it])
+        places[it] = _find_move(*pair, axis - 1, count=count, is_left=bool(is_left[it]))
+    starts, widths, before, after = places[own].T
     # Widths are powers of two, so that many rows have the same width.
     widths = np.minimum(1 << np.ceil(np.log2(widths)).astype(np.int64), length)
     starts = np.minimum(starts, length - widths)
     return Changes(own, rows[own], starts, widths, before, after)
 
 
-def _find_change(
+def _split_rows(rows: Integers) -> Iterator[Integers]:
+    for first in range(0, len(rows), _BLOCK_ROWS):
+        yield rows[first : first + _BLOCK_ROWS]
+
+
+def _find_substitutions(
     reference: NDArray[Any], alternative: NDArray[Any], axis: int
-) -> tuple[int, ...]:
-    """Return the first changed position, the number of changed positions, and no moves."""
-    differs = _differs(reference, alternative, axis)
-    if not differs.any():
-        return 0, 1, 0, 0
-    start = int(differs.argmax())
-    return start, len(differs) - int(differs[::-1].argmax()) - start, 0, 0
+) -> Integers:
+    """Return the first changed position, and the number of changed positions, by row."""
+    others = tuple(it for it in range(1, reference.ndim) if it != axis)
+    differs = (reference != alternative).any(axis=others)
+    starts = differs.argmax(axis=1)
+    widths = differs.shape[1] - differs[:, ::-1].argmax(axis=1) - starts
+    return np.stack([starts, np.where(differs.any(axis=1), widths, 1)], 1)
 
 
 def _find_move(
@@ -165,23 +170,16 @@ def _find_move(
     if is_left:
         old, new = old[::-1], new[::-1]
     shared = min(len(old), len(new))
-    same = _differs(old[:shared], new[:shared], 0)
-    start = int(same.argmax()) if same.any() else shared - 1
+    others = tuple(range(1, old.ndim))
+    differs = (old[:shared] != new[:shared]).any(axis=others)
+    start = int(differs.argmax()) if differs.any() else shared - 1
     first, last = max(count, 0), min(len(new), len(old) + count)
-    differs = _differs(old[first - count : last - count], new[first:last], 0)
+    differs = (old[first - count : last - count] != new[first:last]).any(axis=others)
     stop = last - int(differs[::-1].argmax()) if differs.any() else first
     stop = max(stop, start + 1)
     if is_left:
         return len(new) - stop, stop - start, -count, 0
     return start, stop - start, 0, count
-
-
-def _differs(
-    reference: NDArray[Any], alternative: NDArray[Any], axis: int
-) -> NDArray[np.bool_]:
-    """Return for each position whether the arrays differ."""
-    others = tuple(it for it in range(reference.ndim) if it != axis)
-    return (reference != alternative).any(axis=others)
 
 
 class Cluster(NamedTuple):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from seqloom.infer._changed_rules import LocalOperation
 
     Integers = NDArray[np.int64]
+    # Array, its first position, and the range of positions to read.
+    Source = tuple[NDArray[Any], int, int, int]
 
 
 class Range(NamedTuple):
@@ -146,44 +148,38 @@ class Slices:
     def _fill_run(self, made: NDArray[Any], run: Run, start: int, *, fill: float) -> None:
         """Fill the rows of a run, whose slices begin at `start`."""
         into, stop = made[run.first : run.stop], start + made.shape[self.axis]
+        after = (slice(None),) * (made.ndim - 1 - self.axis)
         if start < 0:
-            into[self._at(0, -start)] = fill
+            into[(..., slice(0, -start), *after)] = fill
         if stop > self.length:
-            into[self._at(max(self.length - start, 0), stop - start)] = fill
+            into[(..., slice(max(self.length - start, 0), None), *after)] = fill
+        for array, first, *limits in self._list_sources(run, start, stop):
+            low = max(limits[0], first, 0)
+            width = array.shape[self.axis - made.ndim]
+            high = min(limits[1], first + width, self.length)
+            if low < high:
+                to = (..., slice(low - start, high - start), *after)
+                into[to] = array[(..., slice(low - first, high - first), *after)]
+
+    def _list_sources(self, run: Run, start: int, stop: int) -> list[Source]:
+        """Return the arrays with the positions of the rows of a run."""
         low = int(self.middle.starts[run.first])
         high = low + self.width
-        is_stored = low <= max(start, 0) and min(stop, self.length) <= high
-        if self.reference is None and not is_stored:
-            raise CaptureError(f"positions {start} to {stop} of a value are not stored")
-        if self.reference is not None:
-            source = self.reference.rows[run.source][None]
-            for moved, limits in (
-                (self.before, (start, min(stop, low))),
-                (self.after, (max(start, high), stop)),
-            ):
-                shift = 0 if moved is None else int(moved[run.first])
-                first = self.reference.start + shift
-                self._copy(into, start, source, first=first, limits=limits)
-        for array, starts in self.slices:
-            rows, first = array[run.first : run.stop], int(starts[run.first])
-            self._copy(into, start, rows, first=first, limits=(start, stop))
-
-    def _copy(
-        self,
-        into: NDArray[Any],
-        start: int,
-        source: NDArray[Any],
-        *,
-        first: int,
-        limits: tuple[int, int],
-    ) -> None:
-        """Copy positions of `source`, which begins at `first`, within the limits."""
-        low = max(limits[0], first, 0)
-        high = min(limits[1], first + source.shape[self.axis], self.length)
-        if low < high:
-            into[self._at(low - start, high - start)] = source[
-                self._at(low - first, high - first)
-            ]
+        found = [
+            (array[run.first : run.stop], int(starts[run.first]), start, stop)
+            for array, starts in self.slices
+        ]
+        if self.reference is None:
+            if low > max(start, 0) or high < min(stop, self.length):
+                raise CaptureError(f"positions {start} to {stop} of a value are not stored")
+            return found
+        row, first = self.reference.rows[run.source], self.reference.start
+        ahead, behind = (
+            first if it is None else first + int(it[run.first])
+            for it in (self.before, self.after)
+        )
+        old = (row, ahead, start, min(stop, low)), (row, behind, max(start, high), stop)
+        return [*old, *found]
 
     def _at(self, start: int, stop: int) -> Any:
         return (*(slice(None),) * self.axis, slice(start, stop))
