@@ -66,6 +66,17 @@ class Changes:
     before: Integers  # see `Slices`
     after: Integers
 
+    @classmethod
+    def of(
+        cls, members: Integers, sources: Integers, places: Integers, *, length: int
+    ) -> Changes:
+        """Return changes at places: start, width, and moves before and after it."""
+        starts, widths, before, after = places.T
+        # Widths are powers of two, so that many rows have the same width.
+        widths = np.minimum(1 << np.ceil(np.log2(widths)).astype(np.int64), length)
+        starts = np.minimum(starts, length - widths)
+        return cls(members, sources, starts, widths, before, after)
+
     def split(self, size: int) -> Iterator[Changes]:
         """Yield groups of at most `size` alternatives with one width."""
         kinds = np.where(self.before != 0, 1, np.where(self.after != 0, 2, 0))
@@ -134,11 +145,7 @@ def find_changes(reference: NDArray[Any], alternatives: Alternatives, axis: int)
     for it in own[counts[own] != 0].tolist():
         pair, count = (reference[rows[it]], array[it]), int(counts[it])
         places[it] = _find_move(*pair, axis - 1, count=count, is_left=bool(is_left[it]))
-    starts, widths, before, after = places[own].T
-    # Widths are powers of two, so that many rows have the same width.
-    widths = np.minimum(1 << np.ceil(np.log2(widths)).astype(np.int64), length)
-    starts = np.minimum(starts, length - widths)
-    return Changes(own, rows[own], starts, widths, before, after)
+    return Changes.of(own, rows[own], places[own], length=length)
 
 
 def _split_rows(rows: Integers) -> Iterator[Integers]:
