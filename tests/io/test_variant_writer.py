@@ -208,9 +208,9 @@ def test_a_written_file_has_a_version_if_the_source_has_none(tmp_path):
 @pytest.mark.parametrize(
     ("field", "message"),
     [
-        (("a-b", "1", "Float", "x"), "is not an id of VCF"),
+        (("a-b", "1", "Float", "x"), "an id must have only"),
         (("X", "Q", "Float", "x"), "number of X must be an integer"),
-        (("X", "1", "Double", "x"), "type of X must be one of Integer"),
+        (("X", "1", "Double", "x"), "type of X must be Integer"),
     ],
 )
 def test_an_invalid_declaration_is_an_error(tmp_path, field, message):

@@ -109,11 +109,6 @@ impl VariantReader {
         &self.path
     }
 
-    /// Returns the compression of the file.
-    pub fn compression(&self) -> Compression {
-        self.compression
-    }
-
     /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.parser.header

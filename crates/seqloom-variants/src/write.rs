@@ -279,13 +279,17 @@ impl InfoLine {
             kind,
             description,
         } = self;
-        let is_name = |text: &str| {
-            let mut bytes = text.bytes();
-            !text.is_empty() && bytes.all(|it| it.is_ascii_alphanumeric() || b"_.".contains(&it))
-        };
-        if !is_name(id) || !is_name(number) {
+        let mut characters = id.bytes();
+        let is_id = characters.all(|it| it.is_ascii_alphanumeric() || b"_.".contains(&it));
+        if id.is_empty() || !is_id {
             return Err(Error::argument(format!(
-                "info: id and number must have only A-Z, a-z, 0-9, _ and ., got {id:?} and {number:?}"
+                "info: an id must have only A-Z, a-z, 0-9, _ and ., got {id:?}"
+            )));
+        }
+        let is_count = !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit());
+        if !is_count && !["A", "R", "G", "."].contains(&number.as_str()) {
+            return Err(Error::argument(format!(
+                "info: the number of {id} must be an integer, A, R, G or ., got {number:?}"
             )));
         }
         if !["Integer", "Float", "Flag", "Character", "String"].contains(&kind.as_str()) {

@@ -798,11 +798,6 @@ class VariantFile:
     Reads a VCF or BCF file; format and compression are detected from the content.
     """
     @property
-    def path(self) -> builtins.str:
-        r"""
-        The path of the file, as the caller passed it.
-        """
-    @property
     def header(self) -> builtins.str:
         r"""
         The text of the header.
@@ -816,11 +811,6 @@ class VariantFile:
     def samples(self) -> builtins.list[builtins.str]:
         r"""
         The names of the samples that are read.
-        """
-    @property
-    def compression(self) -> builtins.str:
-        r"""
-        The compression of the file: "none", "gzip", "bgzip", "bzip2", "zstd" or "xz".
         """
     def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, file: typing.Optional[typing.Any] = None, *, regions: typing.Sequence[builtins.str], samples: typing.Optional[typing.Sequence[builtins.str]], all_samples: builtins.bool, fields: typing.Sequence[builtins.str], threads: builtins.int) -> VariantFile:
         r"""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     InfoField: TypeAlias = tuple[str, str, str, str]
 
 
-_KINDS = ("Integer", "Float", "Flag", "Character", "String")
 _FIELD_PARTS = ("id", "number", "type", "description")
 
 
@@ -176,20 +174,5 @@ def _check_field(field: InfoField) -> InfoField:
     if len(field) != len(_FIELD_PARTS):
         raise ArgumentError(
             f"info: expected {', '.join(_FIELD_PARTS)} for each field, got {quote(field)}"
-        )
-    name, number, kind, _ = field
-    if not re.fullmatch(r"[A-Za-z_][0-9A-Za-z_.]*|1000G", name):
-        raise ArgumentError(
-            f"info: {quote(name)} is not an id of VCF: expected A-Z, a-z, digits, _ and ."
-        )
-    if not re.fullmatch(r"[0-9]+|[ARG.]", number):
-        raise ArgumentError(
-            f"info: the number of {name} must be an integer, A, R, G or ., got "
-            f"{quote(number)}"
-        )
-    if kind not in _KINDS:
-        raise ArgumentError(
-            f"info: the type of {name} must be one of {', '.join(_KINDS)}, got "
-            f"{quote(kind)}"
         )
     return field

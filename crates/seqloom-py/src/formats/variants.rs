@@ -99,12 +99,6 @@ impl VariantFile {
         })
     }
 
-    /// The path of the file, as the caller passed it.
-    #[getter]
-    fn path(&self, py: Python<'_>) -> PyResult<OsString> {
-        Ok(self.open_reader(py)?.path().as_os_str().to_os_string())
-    }
-
     /// The text of the header.
     #[getter]
     fn header(&self, py: Python<'_>) -> PyResult<String> {
@@ -126,12 +120,6 @@ impl VariantFile {
         let selected = reader.selected_samples().unwrap_or_default().iter();
         let names = selected.filter_map(|number| reader.header().samples.get(*number));
         Ok(names.map(|name| to_text(name)).collect())
-    }
-
-    /// The compression of the file: "none", "gzip", "bgzip", "bzip2", "zstd" or "xz".
-    #[getter]
-    fn compression(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(self.open_reader(py)?.compression().to_string())
     }
 
     /// Returns the names of chromosomes from number `start`.
