@@ -295,7 +295,7 @@ def test_names_without_numbers_have_those_of_their_order(tmp_path, parts):
         (
             26,
             struct.pack("<H", 900),
-            "the record is shorter than its values|an allele is not",
+            "the record is shorter than its values|not text",
         ),
         (28, b"\x02", "expected 1 samples, as in the header, found 2"),
         (32, b"\xf7\x13\xff\xff\xff\x7f", "the record is shorter than its values"),
@@ -310,8 +310,9 @@ def test_a_corrupt_record_is_an_error_with_its_number_and_byte(
     second = second[:at] + value + second[at + len(value) :]
     with pytest.raises(FormatError, match=message) as failure:
         read_damaged(tmp_path, header, [first, second])
-    assert failure.value.record == 1
-    assert failure.value.byte == len(header) + len(first)
+    byte = len(header) + len(first)
+    assert (failure.value.record, failure.value.byte) == (1, byte)
+    assert f"a.bcf: record 2, byte {byte} of the data: " in str(failure.value)
 
 
 def test_a_truncated_file_is_an_error_at_every_byte(tmp_path, parts):

@@ -214,7 +214,8 @@ def test_a_written_file_has_a_version_if_the_source_has_none(tmp_path):
     ],
 )
 def test_an_invalid_declaration_is_an_error(tmp_path, field, message):
-    (tmp_path / "a.vcf").write_text("##fileformat=VCFv4.2\n")
+    columns = "#CHROM POS ID REF ALT QUAL FILTER INFO\n".replace(" ", "\t")
+    (tmp_path / "a.vcf").write_text(f"##fileformat=VCFv4.2\n{columns}")
     with pytest.raises(ArgumentError, match=message):
         VariantWriter(tmp_path / "b.vcf", tmp_path / "a.vcf", info=[field])
 

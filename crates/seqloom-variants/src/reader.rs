@@ -210,13 +210,9 @@ impl VariantReader {
     /// Adds the position of the last record to a fault.
     pub(crate) fn of_record<T>(&self, result: std::result::Result<T, Fault>) -> Result<T> {
         result.map_err(|fault| {
-            let fault = Fault {
-                record: Some(self.records.saturating_sub(1)),
-                line: self.last.0,
-                byte: Some(self.last.1),
-                ..fault
-            };
-            Error::format(&self.path, fault)
+            let (line, byte) = self.last;
+            let record = self.records.saturating_sub(1);
+            Error::format(&self.path, place_fault(fault, record, line, Some(byte)))
         })
     }
 
@@ -276,16 +272,32 @@ impl VariantReader {
         let is_new = pushed.map_err(|fault| {
             self.parser.cancel_record(columns);
             let is_whole = self.parser.regions.is_none();
-            let fault = Fault {
-                record: Some(self.records),
-                line: line.filter(|_| is_whole),
-                byte: is_whole.then_some(byte),
-                ..fault
-            };
-            Error::format(&self.path, fault)
+            let (line, byte) = (line.filter(|_| is_whole), is_whole.then_some(byte));
+            Error::format(&self.path, place_fault(fault, self.records, line, byte))
         })?;
         self.records += u64::from(is_new);
         Ok(true)
+    }
+}
+
+/// Adds a position to a fault. Without a line, the message states the number of the record,
+/// as in the column `lines`, and the byte.
+fn place_fault(fault: Fault, record: u64, line: Option<u64>, byte: Option<u64>) -> Fault {
+    let message = match (line, byte) {
+        (Some(_), _) => fault.message,
+        (None, Some(byte)) => format!(
+            "record {}, byte {byte} of the data: {}",
+            record + 1,
+            fault.message
+        ),
+        (None, None) => format!("record {}: {}", record + 1, fault.message),
+    };
+    Fault {
+        record: Some(record),
+        line,
+        byte,
+        message,
+        ..fault
     }
 }
 
