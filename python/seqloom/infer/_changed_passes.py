@@ -116,28 +116,30 @@ class ChangedPasses:
         jobs: dict[int, _Job] = {}
         found: dict[int, NDArray[np.float32]] = {}
         for number, part in enumerate(parts):
-            network = self.find_network(part.array)
-            axis = position_axis(self._encoder)
-            longer = part.array.shape[axis] - reference.shape[axis]
-            has_common = 2 * longer < reference.shape[axis]
-            if (
-                origin is not None
-                and network is not None
-                and has_common
-                and network.continues(origin)
-            ):
-                jobs[number] = _Job(
-                    network, part._replace(array=self._to_array(part.array))
-                )
-            else:
+            network = self._find_continuation(origin, part.array)
+            if network is None:
                 found[number] = self._run_whole(part.array)
-        if origin is None or (parts and not jobs):
+            else:
+                inputs = self._to_array(part.array)
+                jobs[number] = _Job(network, part._replace(array=inputs))
+        if origin is None:
             outputs = self._run_whole(reference)
         else:
             inputs = self._to_array(reference)
             outputs = origin.run(inputs, [*jobs.values()], places)
         found |= {number: job.join() for number, job in jobs.items()}
         return outputs, [found[number] for number in range(len(parts))]
+
+    def _find_continuation(
+        self, origin: LocalNetwork | None, alternative: NDArray[Any]
+    ) -> LocalNetwork | None:
+        """Return the network of alternatives whose values continue those of references."""
+        network = self.find_network(alternative)
+        if origin is None or network is None or not network.continues(origin):
+            return None
+        longer = network.graph.length - origin.graph.length
+        # Longer insertions leave few common bases.
+        return network if 2 * longer < origin.graph.length else None
 
     def find_network(self, reference: NDArray[Any]) -> LocalNetwork | None:
         """Return the captured network; None if each sequence must be computed whole."""
