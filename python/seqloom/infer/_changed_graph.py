@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -120,7 +121,7 @@ class LocalGraph:
             is_wide = rule.is_aligned or high - low >= _MIN_WINDOWS
             if step.has_tables or not is_inside or not is_wide:
                 return None
-        return max(self._strides.values())
+        return math.lcm(*self._strides.values())
 
     @property
     def input_number(self) -> int:
