@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _OTHER_ARRAYS = frozenset({"lengths", "covariates"})
 # The maximum number of sequences, and of their positions, that are computed whole together.
 _MAX_BATCH = 64
-_MAX_BATCH_POSITIONS = 1 << 13
+_MAX_WHOLE_POSITIONS = 1 << 13
 # The number of such batches of alternatives that are computed together.
 _GROUP_BATCHES = 4
 # The maximum number of lengths for which a network stays captured.
@@ -321,4 +321,4 @@ class _Job:
 
 def _count_rows(length: int) -> int:
     """Return the number of sequences that are computed together."""
-    return max(2, min(_MAX_BATCH, _MAX_BATCH_POSITIONS // length))
+    return max(2, min(_MAX_BATCH, _MAX_WHOLE_POSITIONS // length))
