@@ -51,7 +51,12 @@ def draw_variants(seed: int, genome: str) -> Any:
         rows += [(start, genome[start], base), (start, refs[0], added + base)]
         rows += [(start, refs[1] + genome[start + len(refs[1])], genome[start])]
         rows.append((start, genome[start], genome[start] + added))
-    starts, refs, alts = zip(*sorted(rows), strict=True)
+    return make_batch(sorted(rows))
+
+
+def make_batch(rows: list[tuple[int, str, str]]) -> Any:
+    """Return a batch of records (position from 0, REF, ALT)."""
+    starts, refs, alts = zip(*rows, strict=True)
     return SimpleNamespace(
         chrom_codes=np.zeros(len(rows), np.int32),
         chrom_names=["chr1"],
@@ -109,3 +114,26 @@ def test_effects_are_those_of_whole_passes(
     for name in expected.columns:
         if "position" not in name:
             np.testing.assert_allclose(found[name], expected[name], atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("indels", ["left", "spliceai"])
+def test_an_effect_does_not_depend_on_neighbouring_variants(
+    tmp_path: Path, indels: Any
+) -> None:
+    genome = "".join(np.random.default_rng(0).choice(list("ACGT"), 400))
+    path = tmp_path / "genome.fa"
+    path.write_text(f">chr1\n{genome}\n")
+    model = Network(crop=9, has_positions=True).bind("numpy", sl.Key(1)).eval()
+    rows = [
+        (at, genome[at], "ACGT".replace(genome[at], "")[0]) for at in range(150, 260, 7)
+    ]
+    rows += [(at, genome[at], genome[at] + "ACG") for at in range(153, 260, 9)]
+    rows += [(at, genome[at : at + 5], genome[at]) for at in range(155, 260, 11)]
+
+    def run(rows: list[tuple[int, str, str]]) -> Any:
+        options: dict[str, Any] = {"width": WIDTH, "within": 10, "indels": indels}
+        return sl.infer.variant_effects(model, make_batch(rows), path, **options)
+
+    together, alone = run(rows), [run([row]) for row in rows]
+    for name, column in together.columns.items():
+        assert column.tolist() == [effects[name][0] for effects in alone]
