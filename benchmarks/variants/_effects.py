@@ -25,9 +25,11 @@ EFFECT_COLUMNS = (
     "command, ms each",
     "speed",
 )
-VARIANT_COUNT = int(os.environ.get("SEQLOOM_VARIANTS", full_or_quick("2000", "20")))
+VARIANT_COUNT = full_or_quick(2000, 20)
+# The networks of SpliceAI need half a second for each variant.
+SPLICEAI_COUNT = int(os.environ.get("SEQLOOM_VARIANTS", full_or_quick("200", "10")))
 # Numbers of variants of slower programs; times are for each variant.
-WHOLE_COUNT = full_or_quick({"SpliceAI": 200, "BPNet": 500}, {"SpliceAI": 4, "BPNet": 20})
+WHOLE_COUNT = full_or_quick({"SpliceAI": 40, "BPNet": 300}, {"SpliceAI": 4, "BPNet": 20})
 COMMAND_COUNTS = full_or_quick((10, 60), (1, 4))
 BPNET_WIDTH, SPLICEAI_WIDTH = 2114, 10_101
 SPACING, GENE_LENGTH, MARGIN = 1000, 20_000, 6000
@@ -61,10 +63,11 @@ class Inputs:
 
 def effect_rows(folder: Path, threads: int) -> list[list[str]]:
     """Return the rows of the table."""
-    isolated = _write_inputs(folder, "isolated", alleles=1)
-    shared = _write_inputs(folder, "shared", alleles=5)
+    few = _write_inputs(folder, "few", alleles=1, count=SPLICEAI_COUNT)
+    isolated = _write_inputs(folder, "isolated", alleles=1, count=VARIANT_COUNT)
+    shared = _write_inputs(folder, "shared", alleles=5, count=VARIANT_COUNT)
     return [
-        _time_spliceai(isolated, threads),
+        _time_spliceai(few, threads),
         _time_bpnet(isolated, threads, "one alternative at each position"),
         _time_bpnet(shared, threads, "five alternatives at each position"),
     ]
@@ -204,10 +207,10 @@ def _table_row(
     return [label, f"{count:,}", *times, f"**{whole / own:.2f}x**"]
 
 
-def _write_inputs(folder: Path, name: str, *, alleles: int) -> Inputs:
+def _write_inputs(folder: Path, name: str, *, alleles: int, count: int) -> Inputs:
     """Write a random genome, a gene for each 20,000 bases, and variants in genes."""
     drawn = random.Random(1)  # noqa: S311  # not for secrets
-    positions = range(MARGIN, MARGIN + SPACING * (VARIANT_COUNT // alleles), SPACING)
+    positions = range(MARGIN, MARGIN + SPACING * (count // alleles), SPACING)
     length = positions[-1] + 2 * MARGIN
     sequence = "".join(drawn.choices("ACGT", k=length))
     rows = [
