@@ -384,3 +384,13 @@ def test_replaced_alleles_of_any_size_have_effects_at_positions(genome, sizes):
     effects = variant_effects(count_bases(), records(row), genome, **options)
     assert effects.status == ["ok"]
     assert effects["gain_output_1"][0] >= 1
+
+
+def test_outputs_of_an_unknown_shape_are_an_error(genome):
+    class Pairs(Positions):
+        def __call__(self, x):
+            y = super().__call__(x)
+            return y.reshape((y.shape[0], 2, 3, 3))
+
+    with pytest.raises(ShapeError, match=r"shape \(2, 3, 3\) for a window"):
+        variant_effects(Pairs().bind("numpy", 0), records((20, "A", "C")), genome, width=9)

@@ -176,6 +176,8 @@ def _find_move(
     old, new = np.moveaxis(reference, axis, 0), np.moveaxis(alternative, axis, 0)
     if is_left:
         old, new = old[::-1], new[::-1]
+    # The changes begin where the sequences differ at the same position, and end where they
+    # differ after the move.
     shared = min(len(old), len(new))
     others = tuple(range(1, old.ndim))
     differs = (old[:shared] != new[:shared]).any(axis=others)

@@ -14,7 +14,7 @@ import numpy as np
 from seqloom._arguments import is_list
 from seqloom.data import Dataset, SequenceDataset
 from seqloom.encode import OneHot
-from seqloom.errors import ArgumentError
+from seqloom.errors import ArgumentError, ShapeError
 from seqloom.infer._changed_passes import ChangedPasses, find_changed_passes
 from seqloom.infer._exported import MANIFEST, find_exported, predict_exported
 from seqloom.infer._loop import check_lengths, evaluation_batch_size, run_model
@@ -47,6 +47,10 @@ class WindowScores(NamedTuple):
     def has_positions(self) -> bool:
         """True if the network has an output at each position."""
         return self.values.ndim > 2  # noqa: PLR2004 - the third axis is the position
+
+    def mean_of_positions(self) -> NDArray[np.float64]:
+        """Return an output for each window: the mean over positions, if there are any."""
+        return self.values.mean(axis=2) if self.has_positions else self.values
 
     def take(self, rows: NDArray[np.int64]) -> WindowScores:
         """Return the scores of some windows."""
@@ -133,6 +137,11 @@ class WindowNetwork:
                 part.training = mode
 
     def _to_scores(self, outputs: NDArray[np.float32]) -> WindowScores:
+        if outputs.ndim > 3:  # noqa: PLR2004 - windows, outputs and positions
+            raise ShapeError(
+                f"the model returns an array of shape {outputs.shape[1:]} for a window; "
+                "expected (outputs,) or (outputs, positions)"
+            )
         if self.trained is None:
             values = outputs.astype(np.float64)
             return WindowScores(values.reshape(len(values), -1, *values.shape[2:]), None)

@@ -188,8 +188,7 @@ class AlleleScorer:
         self, reference: WindowScores, alternative: WindowScores, names: Sequence[str]
     ) -> Columns:
         """Compare scores; scores of positions are replaced by their mean."""
-        pair = [reference.values, alternative.values]
-        one, other = (it.mean(axis=2) if it.ndim > 2 else it for it in pair)  # noqa: PLR2004
+        one, other = (it.mean_of_positions() for it in (reference, alternative))
         effects: Columns = {"reference": one, "alternative": other}
         if "difference" in self.settings.compare:
             effects["difference"] = other - one
