@@ -61,15 +61,15 @@ class Inputs:
         return {"name": names, "chrom": chroms, "strand": strands, **limits}
 
 
-def effect_rows(folder: Path, threads: int) -> list[list[str]]:
+def effect_rows(folder: Path) -> list[list[str]]:
     """Return the rows of the table."""
     few = _write_inputs(folder, "few", alleles=1, count=SPLICEAI_COUNT)
     isolated = _write_inputs(folder, "isolated", alleles=1, count=VARIANT_COUNT)
     shared = _write_inputs(folder, "shared", alleles=5, count=VARIANT_COUNT)
-    return [
-        _time_spliceai(few, threads),
-        _time_bpnet(isolated, threads, "one alternative at each position"),
-        _time_bpnet(shared, threads, "five alternatives at each position"),
+    return [_time_spliceai(few, 2)] + [
+        _time_bpnet(inputs, threads, f"{label}, {threads} thread{'s' * (threads > 1)}")
+        for threads in (1, 2)
+        for inputs, label in ((isolated, "isolated"), (shared, "five at each position"))
     ]
 
 
@@ -105,7 +105,7 @@ def _time_bpnet(inputs: Inputs, threads: int, label: str) -> list[str]:
 def _time_spliceai(inputs: Inputs, threads: int) -> list[str]:
     """Time the five published networks of SpliceAI, and its own command."""
     models = _load_spliceai(threads)
-    label = f"SpliceAI, {len(models)} networks, 50 bases around"
+    label = f"SpliceAI, {len(models)} networks, 50 bases around, {threads} threads"
     part = inputs.alternatives[: WHOLE_COUNT["SpliceAI"]]
 
     def compute_changes() -> None:

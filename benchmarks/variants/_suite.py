@@ -37,7 +37,7 @@ def _page_sections(folder: Path) -> list[str]:
     return [
         markdown_table(_reading.READING_COLUMNS, reading),
         memory,
-        markdown_table(_effects.EFFECT_COLUMNS, _effects.effect_rows(folder, 2)),
+        markdown_table(_effects.EFFECT_COLUMNS, _effects.effect_rows(folder)),
         markdown_table(_mutation_maps.MAP_COLUMNS, _mutation_maps.map_rows(folder)),
         f"Missing programs: {missing}. {describe_machine('numpy', 'seqloom')}",
     ]
