@@ -388,6 +388,9 @@ def test_replaced_alleles_of_any_size_have_effects_at_positions(genome, sizes):
 
 def test_outputs_of_an_unknown_shape_are_an_error(genome):
     class Pairs(Positions):
+        def __init__(self):
+            super().__init__()
+
         def __call__(self, x):
             y = super().__call__(x)
             return y.reshape((y.shape[0], 2, 3, 3))
