@@ -330,14 +330,17 @@ def test_a_truncated_file_is_an_error_at_every_byte(tmp_path, parts):
 def test_random_damage_is_an_error_or_a_readable_file(tmp_path, parts):
     whole = b"".join([parts[0], *parts[1]])
     rng = np.random.default_rng(5)
+    errors = 0
     for _ in range(1500):
         data = bytearray(whole)
         at = int(rng.integers(len(parts[0]) if rng.random() < 0.9 else 0, len(data)))
         data[at : at + 2] = rng.bytes(int(rng.integers(1, 3)))
         try:
             read_damaged(tmp_path, bytes(data), [])
-        except FormatError:
-            continue
+        except FormatError as error:
+            errors += 1
+            assert str(error).startswith(f"{tmp_path / 'a.bcf'}: ")
+    assert 0 < errors < 1500
 
 
 @pytest.mark.parametrize(

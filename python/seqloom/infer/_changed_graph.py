@@ -12,14 +12,14 @@ import numpy as np
 from seqloom.infer._changed_rules import LocalOperation, split_graph
 from seqloom.infer._changed_slices import (
     Extent,
-    Plan,
     Range,
     Reference,
     Slice,
+    SlicePlan,
     Slices,
     plan_slices,
 )
-from seqloom.infer._changed_steps import Step
+from seqloom.infer._changed_steps import LocalStep
 from seqloom.tensor._graph import Graph, Operation, Value, lower_graph
 
 if TYPE_CHECKING:
@@ -47,14 +47,16 @@ class Origin:
     graph: LocalGraph
     references: References
     # Many variants change the same positions of their windows.
-    _plans: dict[Any, dict[int, Plan]] = field(default_factory=dict[Any, dict[int, Plan]])
+    _plans: dict[Any, dict[int, SlicePlan]] = field(
+        default_factory=dict[Any, dict[int, SlicePlan]]
+    )
 
     @property
     def inputs(self) -> Reference:
         """The references themselves."""
         return self.references[self.graph.input_number]
 
-    def find_plans(self, inputs: Slices) -> dict[int, Plan]:
+    def find_plans(self, inputs: Slices) -> dict[int, SlicePlan]:
         """Return the plans of slices that begin as these inputs."""
         arrays = inputs.middle.starts, inputs.before, inputs.after
         key = (
@@ -82,7 +84,7 @@ class LocalGraph:
         self._input, self._output = graph.inputs[-1], graph.outputs[0]
         self._constants = graph.constants
         self._fixed = parts.fixed
-        self.steps = [Step(it, axes, backend) for it in parts.local]
+        self.steps = [LocalStep(it, axes, backend) for it in parts.local]
         used = [it for op in parts.whole for it in op.inputs()]
         self._ends = {it.number: it for it in (*used, self._output) if it.number in axes}
         self._bounds = _find_bounds(parts.local, axes, self._ends)
@@ -193,7 +195,7 @@ class LocalGraph:
 
     def _run_whole_step(
         self,
-        step: Step,
+        step: LocalStep,
         arrays: dict[int, NDArray[Any]],
         known: dict[int, Array],
         *,
@@ -270,7 +272,7 @@ class LocalGraph:
             part = self._take_part(number, array, offset)
             references.setdefault(number, new).rows.extend(part)
 
-    def _forget(self, values: dict[int, Any], step: Step) -> None:
+    def _forget(self, values: dict[int, Any], step: LocalStep) -> None:
         """Delete the values that no later operation reads."""
         for unused in self._last_uses.get(step.number, ()):
             if unused not in self._ends:
@@ -278,12 +280,12 @@ class LocalGraph:
 
     def _run_step(
         self,
-        step: Step,
+        step: LocalStep,
         values: dict[int, Slices],
         known: dict[int, Array],
         *,
         origin: Origin,
-        plans: dict[int, Plan],
+        plans: dict[int, SlicePlan],
     ) -> Slices:
         """Return the slices of one result."""
         rule, number = step.rule, step.number
@@ -337,7 +339,7 @@ def _find_bounds(
     return found
 
 
-def _find_read_values(steps: list[Step], bounds: dict[int, Bounds]) -> set[int]:
+def _find_read_values(steps: list[LocalStep], bounds: dict[int, Bounds]) -> set[int]:
     """Return the values of whole sequences from which slices are read."""
     found: set[int] = set()
     # The values whose slices are within the slices of a value.
@@ -366,7 +368,7 @@ def _find_outside(whole: list[Operation], axes: Axes) -> dict[int, Value]:
     return {it.number: it for it in used if it.number not in made and it.number not in axes}
 
 
-def _find_strides(steps: list[Step]) -> defaultdict[int, int]:
+def _find_strides(steps: list[LocalStep]) -> defaultdict[int, int]:
     """Return the number of input positions for each position of a value."""
     found = defaultdict[int, int](lambda: 1)
     for step in steps:
@@ -374,7 +376,7 @@ def _find_strides(steps: list[Step]) -> defaultdict[int, int]:
     return found
 
 
-def _find_last_uses(steps: list[Step]) -> dict[int, list[int]]:
+def _find_last_uses(steps: list[LocalStep]) -> dict[int, list[int]]:
     """Return the local values that no later operation reads, by the operation's result."""
     made = {it.number for it in steps}
     last = {it: step.number for step in steps for it in step.local if it in made}

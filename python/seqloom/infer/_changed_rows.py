@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from seqloom.infer._changed_slices import Reference, Run, Slice, Slices
+from seqloom.infer._changed_slices import Reference, RowRun, Slice, Slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,14 +124,14 @@ class Changes:
             self.after[rows],
         )
 
-    def _find_runs(self) -> list[Run]:
+    def _find_runs(self) -> list[RowRun]:
         """Return the runs of rows with the same reference and positions."""
         columns = np.stack([self.sources, self.starts, self.before, self.after])
         edges = np.flatnonzero((np.diff(columns) != 0).any(axis=0)) + 1
         firsts = [0, *edges.tolist()]
         stops = [*firsts[1:], len(self.members)]
         sources = self.sources[firsts].tolist()
-        return [Run(*it) for it in zip(firsts, stops, sources, strict=True)]
+        return [RowRun(*it) for it in zip(firsts, stops, sources, strict=True)]
 
 
 def find_changes(reference: NDArray[Any], alternatives: Alternatives, axis: int) -> Changes:

@@ -36,7 +36,7 @@ class Slice(NamedTuple):
     starts: Integers
 
 
-class Run(NamedTuple):
+class RowRun(NamedTuple):
     """Neighbouring rows with the same reference and the same slices."""
 
     first: int
@@ -65,7 +65,7 @@ class Slices:
 
     axis: int
     length: int
-    runs: list[Run]
+    runs: list[RowRun]
     middle: Slice
     left: Slice | None = None
     right: Slice | None = None
@@ -84,7 +84,7 @@ class Slices:
         """Return the needed positions of whole sequences, from `LocalGraph.describe`."""
         (start, _), length = extent
         starts = np.full(len(array), start, np.int64)
-        return cls(axis, length, [Run(0, len(array), 0)], Slice(array, starts))
+        return cls(axis, length, [RowRun(0, len(array), 0)], Slice(array, starts))
 
     @property
     def width(self) -> int:
@@ -97,14 +97,14 @@ class Slices:
         return [it for it in (self.middle, self.left, self.right) if it is not None]
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> SlicePlan:
         """The positions of the slices."""
         left, right = (
             it and Range(it.starts, it.array.shape[self.axis])
             for it in (self.left, self.right)
         )
         moves = self.before, self.after, self.left_stop, self.right_start
-        return Plan(Range(self.middle.starts, self.width), left, right, *moves)
+        return SlicePlan(Range(self.middle.starts, self.width), left, right, *moves)
 
     def read(self, places: Range, *, fill: float = 0) -> NDArray[Any]:
         """Return other slices of the value; `fill` is the value outside of its ends."""
@@ -145,7 +145,9 @@ class Slices:
         """Return all positions of each sequence."""
         return self.read(Range(np.zeros_like(self.middle.starts), self.length))
 
-    def _fill_run(self, made: NDArray[Any], run: Run, start: int, *, fill: float) -> None:
+    def _fill_run(
+        self, made: NDArray[Any], run: RowRun, start: int, *, fill: float
+    ) -> None:
         """Fill the rows of a run, whose slices begin at `start`."""
         into, stop = made[run.first : run.stop], start + made.shape[self.axis]
         after = (slice(None),) * (made.ndim - 1 - self.axis)
@@ -161,7 +163,7 @@ class Slices:
                 to = (..., slice(low - start, high - start), *after)
                 into[to] = array[(..., slice(low - first, high - first), *after)]
 
-    def _list_sources(self, run: Run, start: int, stop: int) -> list[Source]:
+    def _list_sources(self, run: RowRun, start: int, stop: int) -> list[Source]:
         """Return the arrays with the positions of the rows of a run."""
         low = int(self.middle.starts[run.first])
         high = low + self.width
@@ -185,7 +187,7 @@ class Slices:
         return (*(slice(None),) * self.axis, slice(start, stop))
 
 
-class Plan(NamedTuple):
+class SlicePlan(NamedTuple):
     """The slices of a result; see `Slices`."""
 
     middle: Range
@@ -226,7 +228,7 @@ class Extent:
         return self.fit(np.full(rows, start), np.full(rows, stop))
 
 
-def plan_slices(rule: LocalOperation, local: Sequence[Slices], extent: Extent) -> Plan:
+def plan_slices(rule: LocalOperation, local: Sequence[Slices], extent: Extent) -> SlicePlan:
     """Return the slices of a result that differ from the reference."""
     before = _scale([it.before for it in local], rule.stride)
     after = _scale([it.after for it in local], rule.stride)
@@ -255,8 +257,8 @@ def plan_slices(rule: LocalOperation, local: Sequence[Slices], extent: Extent) -
     # Computing all positions costs little more than most positions.
     if 8 * total >= 7 * (high - low):
         middle = Range(np.full_like(starts, low), high - low)
-        return Plan(middle, None, None, None, None, 0, rule.length)
-    return Plan(middle, left, right, before, after, left_stop, right_start)
+        return SlicePlan(middle, None, None, None, None, 0, rule.length)
+    return SlicePlan(middle, left, right, before, after, left_stop, right_start)
 
 
 def _scale(moves: list[Integers | None], stride: int) -> Integers | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _SHAPE_OPERATIONS = frozenset({"reshape", "broadcast_to"})
 
 
-class Step:
+class LocalStep:
     """A local operation with the backend's function."""
 
     def __init__(self, rule: LocalOperation, axes: Axes, backend: Backend) -> None:
@@ -59,7 +59,7 @@ class Step:
         """True if the result has the positions of the only local argument."""
         return self.rule.is_aligned and len(self.local) == 1 and not self._tables
 
-    def continues(self, other: Step) -> bool:
+    def continues(self, other: LocalStep) -> bool:
         """Return whether both operations differ only in their numbers of positions."""
         names = "axis", "stride", "padding", "reach", "fill", "is_padding"
         own, old = self.rule.operation, other.rule.operation

@@ -66,17 +66,9 @@ class VariantEffects:
         source: The path of the VCF file with the records; None for records in memory.
 
     Examples:
-        >>> effects = VariantEffects(
-        ...     np.array([0]),
-        ...     ["chr1"],
-        ...     np.array([9]),
-        ...     ["."],
-        ...     ["A"],
-        ...     ["G"],
-        ...     ["ok"],
-        ...     ["chr1:10:A:G"],
-        ...     columns={"difference_yes": np.array([0.25])},
-        ... )
+        >>> texts = ["."], ["A"], ["G"], ["ok"], ["chr1:10:A:G"]
+        >>> rows = np.array([0]), ["chr1"], np.array([9]), *texts
+        >>> effects = VariantEffects(*rows, columns={"difference_yes": np.array([0.25])})
         >>> effects, effects["difference_yes"].tolist()
         (VariantEffects of 1 row: difference_yes, [0.25])
     """
@@ -119,16 +111,9 @@ class VariantEffects:
             ``allele``, ``gene`` if genes were passed, and the scores and effects.
 
         Examples:
-            >>> effects = VariantEffects(
-            ...     np.array([0]),
-            ...     ["chr1"],
-            ...     np.array([9]),
-            ...     ["."],
-            ...     ["A"],
-            ...     ["G"],
-            ...     ["ok"],
-            ...     ["chr1:10:A:G"],
-            ... )
+            >>> texts = ["."], ["A"], ["G"], ["ok"], ["chr1:10:A:G"]
+            >>> rows = np.array([0]), ["chr1"], np.array([9]), *texts
+            >>> effects = VariantEffects(*rows)
             >>> effects.to_dict()["pos"].tolist()
             [10]
         """
@@ -158,16 +143,10 @@ class VariantEffects:
 
         Examples:
             >>> from pathlib import Path
+            >>> texts = ["."], ["A"], ["<DEL>"], ["symbolic"], [""]
+            >>> rows = np.array([0]), ["chr1"], np.array([9]), *texts
             >>> effects = VariantEffects(
-            ...     np.array([0]),
-            ...     ["chr1"],
-            ...     np.array([9]),
-            ...     ["."],
-            ...     ["A"],
-            ...     ["<DEL>"],
-            ...     ["symbolic"],
-            ...     [""],
-            ...     columns={"difference_yes": np.array([np.nan])},
+            ...     *rows, columns={"difference_yes": np.array([np.nan])}
             ... )
             >>> effects.to_tsv("effects.tsv")
             >>> Path("effects.tsv").read_text().splitlines()[1].split("\\t")[3:]
@@ -195,16 +174,9 @@ class VariantEffects:
 
         Examples:
             >>> from pathlib import Path
-            >>> effects = VariantEffects(
-            ...     np.array([0]),
-            ...     ["chr1"],
-            ...     np.array([9]),
-            ...     ["."],
-            ...     ["A"],
-            ...     ["G"],
-            ...     ["ok"],
-            ...     ["chr1:10:A:G"],
-            ... )
+            >>> texts = ["."], ["A"], ["G"], ["ok"], ["chr1:10:A:G"]
+            >>> rows = np.array([0]), ["chr1"], np.array([9]), *texts
+            >>> effects = VariantEffects(*rows)
             >>> effects.save("effects.csv")
             >>> Path("effects.csv").read_text().splitlines()[1]
             'chr1,10,.,A,G,ok,chr1:10:A:G'

@@ -35,7 +35,7 @@ class AllelePair:
         ...     values=([0, 1, 0], [0, 0, 0]),
         ...     positions=(7, 8, 9),
         ... )
-        >>> pair.changed
+        >>> pair.changed_columns
         [1]
     """
 
@@ -57,7 +57,7 @@ class AllelePair:
             )
 
     @property
-    def changed(self) -> list[int]:
+    def changed_columns(self) -> list[int]:
         """The columns in which the sequences differ."""
         pairs = zip(*self.letters, strict=True)
         return [column for column, (one, other) in enumerate(pairs) if one != other]

@@ -78,7 +78,7 @@ def draw_alleles(pair: AllelePair) -> Figure:
 def _draw_frame(pair: AllelePair, ends: tuple[float, float], width: int) -> Iterator[str]:
     """Draw the band, the grids and the labels."""
     band = f'y="{_UPPER_TOP}" height="{_BOTTOM - _UPPER_TOP}" width="{_COLUMN_WIDTH}"'
-    for column in pair.changed:
+    for column in pair.changed_columns:
         yield f'<rect class="band c4" x="{_column_left(column):g}" {band}/>'
     for top, caption in zip((_UPPER_TOP, _LOWER_TOP), pair.captions, strict=True):
         yield f'<text class="title" x="{_LEFT}" y="{top - 9}">{html_text(caption)}</text>'
@@ -99,7 +99,7 @@ def _draw_sequences(pair: AllelePair) -> Iterator[str]:
         y = _ROWS_TOP + _ROW_HEIGHT * (row + 1) - 4
         yield f'<text class="ink" x="{_LEFT - 6}" y="{y}" text-anchor="end">{name}</text>'
         for column, letter in enumerate(letters):
-            style = "title c4 letter" if column in pair.changed else "ink"
+            style = "title c4 letter" if column in pair.changed_columns else "ink"
             text = html_text(letter.replace("-", "\N{EN DASH}"))
             yield f'<text class="{style}" {_place_text(column)} y="{y}">{text}</text>'
 
