@@ -7,13 +7,14 @@ from benchmarks._page import describe_machine, markdown_table, publish_section
 from benchmarks.variants import _effects, _mutation_maps, _reading
 
 NOTES = f"""
-The VCF file has 2,504 samples and is compressed by bgzip; times are medians of
-{_reading.ROUNDS} alternate rounds from the page cache. Times of bcftools are those of the
-quicker of `query` and `view`. Packages run in their own environments, and the start of an
-interpreter is not counted. The networks of SpliceAI are those of its package, with random
-sequences and genes; the network like BPNet has random weights, 64 channels, 8 dilated
-layers and windows of {_effects.BPNET_WIDTH:,} bases. Whole passes read both alleles of each
-variant. fast=True computes only what changes, too; it is also forced for short jobs.
+The VCF file is compressed by bgzip; times are medians of {_reading.ROUNDS} alternate rounds
+from the page cache. Times of bcftools are those of the quicker of `query` and `view`.
+Packages run in their own environments, and the start of an interpreter is not counted. The
+networks of SpliceAI are those of its package, with random sequences and genes. The network
+like BPNet has random weights, 64 channels, 8 dilated layers and windows of
+{_effects.BPNET_WIDTH:,} bases. Whole passes read both alleles of each variant. Times of
+effects are the shortest of {_effects.ROUNDS} rounds. fast=True computes only what changes;
+it is also forced for short jobs. fast=False ran once.
 """
 
 
