@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from seqloom.infer import _changed_passes
 from seqloom.infer._changed_passes import ChangedPasses
 
 F = sl.nn.functional
@@ -173,14 +174,22 @@ def test_a_sequence_without_a_change_has_the_output_of_its_reference() -> None:
     np.testing.assert_array_equal(found[1], found[0][rows])
 
 
-def test_the_number_of_threads_does_not_change_an_output() -> None:
-    model, (reference, alternative, rows) = make("residuals"), examples()
+@pytest.mark.parametrize("group_batches", [1, 100])
+def test_the_number_of_threads_does_not_change_an_output(
+    group_batches: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With large groups, the kernels use the threads; with small groups, each thread
+    # computes other groups.
+    monkeypatch.setattr(_changed_passes, "_GROUP_BATCHES", group_batches)
+    monkeypatch.setattr(_changed_passes, "_BLOCK_BYTES", 1)
+    model, (reference, alternative, rows) = make("residuals"), examples(200)
     found: list[np.ndarray] = []
-    for threads in (1, 2):
-        model.backend.threads = threads
+    for threads in (1, 3):
+        model.to(sl.tensor.backend("numpy", num_threads=threads))
         passes = ChangedPasses(model, sl.encode.OneHot())
-        found.append(passes.run(reference, alternative, rows)[1])
-    np.testing.assert_array_equal(found[0], found[1])
+        found.extend(passes.run(reference, alternative, rows))
+    np.testing.assert_array_equal(found[0], found[2])
+    np.testing.assert_array_equal(found[1], found[3])
 
 
 def test_a_model_that_reads_values_is_computed_whole() -> None:

@@ -6,8 +6,10 @@ change can reach are computed again.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from seqloom.errors import CaptureError, SeqloomError
 from seqloom.infer._changed_graph import LocalGraph, Origin
 from seqloom.infer._changed_rows import (
     Alternatives,
+    Changes,
     Cluster,
     Moves,
     find_changes,
@@ -25,7 +28,7 @@ from seqloom.infer._forward import Forward
 from seqloom.models import TorchModule
 from seqloom.models._examples import counts_kmers
 from seqloom.nn._processes import find_batch_processes
-from seqloom.tensor import Tensor
+from seqloom.tensor import Tensor, backend
 from seqloom.tensor._compile._capture import Capture
 from seqloom.tensor._compile._code import reject_impure_calls
 from seqloom.tensor._compile._passes import simplify
@@ -33,15 +36,17 @@ from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._compile._trace import reject_outside_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from seqloom.infer._changed_slices import Reference
+    from seqloom.infer._changed_graph import References
     from seqloom.nn import Module
     from seqloom.tensor._graph import Value
 
     Integers = NDArray[np.int64]
+
+Item, Result = TypeVar("Item"), TypeVar("Result")
 
 # Arrays of a batch besides the encoded residues. There is no mask without padding.
 _OTHER_ARRAYS = frozenset({"lengths", "covariates"})
@@ -211,9 +216,12 @@ class LocalNetwork:
     """A network for sequences of one length, as a graph."""
 
     def __init__(self, capture: Capture, inputs: Value, axis: int) -> None:
-        graph = simplify(capture.recorder.graph)
-        self.graph = LocalGraph(graph, {inputs.number: axis}, capture.target)
-        self._backend, self.axis = capture.target, axis
+        graph, target = simplify(capture.recorder.graph), capture.target
+        single = backend(target.name, num_threads=1)
+        axes = {inputs.number: axis}
+        self.graph = LocalGraph(graph, axes, target)
+        self._single_threaded = LocalGraph(graph, axes, single)
+        self._backend, self.axis = target, axis
         self._leaves = [(value, leaf) for leaf, value in capture.admitted.values()]
 
     @property
@@ -270,24 +278,40 @@ class LocalNetwork:
         self, reference: NDArray[Any], clusters: list[Cluster], known: dict[int, Any]
     ) -> tuple[Origin, NDArray[np.float32]]:
         """Compute the outputs of references, and the values that alternatives need."""
-        graph = self.graph
-        references: dict[int, Reference] = {}
-        parts: list[list[NDArray[Any]]] = []
-        size = max(1, _BLOCK_BYTES // graph.row_bytes)
-        for is_single, group in groupby(clusters, key=lambda it: len(it.rows) == 1):
-            own = list(group)
-            if is_single:
-                rows = [it.rows[0] for it in own]
-                for start in range(0, len(rows), size):
-                    inputs = reference[rows[start : start + size]]
-                    parts.append(graph.run_whole(inputs, known, references))
-            else:
-                for it in own:
-                    inputs = it.join(reference, self.axis)
-                    ends = graph.run_whole(inputs, known, references, offsets=it.offsets)
-                    parts.append(ends)
-        ends = [np.concatenate(it) for it in zip(*parts, strict=True)]
-        return Origin(graph, references), graph.finish(ends, known)
+
+        def run(
+            graph: LocalGraph, block: list[Cluster]
+        ) -> tuple[list[NDArray[Any]], References]:
+            made: References = {}
+            inputs = np.concatenate([it.join(reference, self.axis) for it in block])
+            return graph.run_whole(inputs, known, made, offsets=block[0].offsets), made
+
+        size = max(1, _BLOCK_BYTES // self.graph.row_bytes)
+        found = self.run_on_threads(run, [*_find_blocks(clusters, size)])
+        references: References = {}
+        for _, made in found:
+            for number, new in made.items():
+                references.setdefault(number, new._replace(rows=[])).rows.extend(new.rows)
+        ends = [np.concatenate(it) for it in zip(*(it for it, _ in found), strict=True)]
+        return Origin(self.graph, references), self.graph.finish(ends, known)
+
+    def run_on_threads(
+        self, work: Callable[[LocalGraph, Item], Result], items: list[Item]
+    ) -> list[Result]:
+        """Return the result of each item."""
+        # Small kernels use one thread better than several threads.
+        threads = self._backend.threads
+        if threads == 1 or len(items) < threads:
+            return [work(self.graph, it) for it in items]
+        with ThreadPoolExecutor(threads, "seqloom-changes") as pool:
+            return [*pool.map(partial(work, self._single_threaded), items)]
+
+
+def _find_blocks(clusters: list[Cluster], size: int) -> Iterator[list[Cluster]]:
+    """Yield clusters of several references, and up to `size` clusters of one reference."""
+    for is_single, group in groupby(clusters, key=lambda it: len(it.rows) == 1):
+        own, step = list(group), size if is_single else 1
+        yield from (own[first : first + step] for first in range(0, len(own), step))
 
 
 class _Job:
@@ -300,15 +324,19 @@ class _Job:
 
     def run(self, reference: NDArray[Any], rows: list[int], origin: Origin) -> None:
         """Compute the alternatives of some references."""
-        graph, axis, part = self._network.graph, self._network.axis, self._alternatives
+        network, part = self._network, self._alternatives
         numbers = np.full(len(reference), -1)
         numbers[rows] = np.arange(len(rows))
         own = part._replace(rows=numbers[part.rows])
-        changes = find_changes(reference[rows], own, axis)
-        for group in changes.split(_GROUP_BATCHES * graph.batch_size):
-            inputs = group.slice(part.array, axis, origin.inputs)
+        changes = find_changes(reference[rows], own, network.axis)
+
+        def run(graph: LocalGraph, group: Changes) -> tuple[Integers, NDArray[np.float32]]:
+            inputs = group.slice(part.array, network.axis, origin.inputs)
             ends = graph.run_changed(inputs, self._known, origin)
-            self._found.append((group.members, graph.finish(ends, self._known)))
+            return group.members, graph.finish(ends, self._known)
+
+        size = _GROUP_BATCHES * network.graph.batch_size
+        self._found += network.run_on_threads(run, [*changes.split(size)])
 
     def join(self) -> NDArray[np.float32]:
         """Return the outputs of all alternatives."""
