@@ -14,7 +14,9 @@ from seqloom.data.collate._pad import PadCollator
 from seqloom.data.collate._varlen import VarlenCollator
 from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.data.genotype._genotype_dataset import GenotypeDataset
+from seqloom.data.interval._filter import filter_intervals
 from seqloom.data.interval._interval_dataset import IntervalDataset, windows
+from seqloom.data.interval._regions import Regions
 from seqloom.data.label._labels import Labels
 from seqloom.data.label._record_labels import join_labels
 from seqloom.data.loader._async import create_async_dataloader
@@ -41,6 +43,7 @@ __all__ = [
     "LengthBucketSampler",
     "PackedStream",
     "PadCollator",
+    "Regions",
     "SequenceDataset",
     "SequenceStream",
     "Source",
@@ -52,6 +55,7 @@ __all__ = [
     "cached",
     "create_async_dataloader",
     "default_collate",
+    "filter_intervals",
     "folds",
     "guess_alphabet",
     "join_labels",

@@ -1,0 +1,124 @@
+"""Positions of intervals in a whole genome, and counts of their bases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from seqloom._arguments import as_path
+from seqloom._text import join_first_names
+from seqloom.data.interval._intervals import read_intervals
+from seqloom.data.interval._spans import Genome, Spans
+from seqloom.errors import FormatError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+
+# Bases are counted in blocks of this size, which fit in the cache of a processor.
+_BLOCK_BASES = 1 << 20
+_BYTE_SUM = np.uint64(0x0101010101010101)
+_LOW_WORD = np.uint64(0xFFFFFFFF)
+_WORD_BASES = 8
+
+
+def open_genome(genome: Any) -> Genome:
+    """Open the genome at a path."""
+    path = as_path("genome", genome, expected="the path of a FASTA or FASTQ file")
+    return Genome(str(path.expanduser()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearSpans:
+    """Ranges of a genome whose sequences are concatenated; all ranges are not empty."""
+
+    starts: Integers
+    stops: Integers
+
+    @classmethod
+    def of(cls, spans: Spans, lengths: Integers) -> LinearSpans:
+        """Convert ranges of chromosomes, without bases beyond their ends."""
+        real = spans.clip(lengths)
+        ends = np.cumsum(lengths)
+        shifts = (ends - lengths)[real.chroms]
+        is_inside = real.stops > real.starts
+        return cls((real.starts + shifts)[is_inside], (real.stops + shifts)[is_inside])
+
+    @classmethod
+    def of_excluded(cls, exclude: Any, genome: Genome) -> LinearSpans:
+        """Read intervals; those on contigs that the genome lacks are ignored."""
+        none = np.empty(0, np.int64)
+        if exclude is None:
+            return cls(none, none)
+        table = read_intervals(exclude)
+        numbers = {name: number for number, name in enumerate(genome.names)}
+        chroms = np.array([numbers.get(name, -1) for name in table.chroms], np.int64)
+        if (chroms < 0).all():
+            names = list(dict.fromkeys(table.chroms))
+            raise FormatError(
+                f"exclude: {genome.path} has none of the contigs "
+                f"{join_first_names(names)}; the genome has "
+                f"{join_first_names(genome.names)}; use the names of the genome"
+            )
+        spans = Spans(chroms, table.starts, table.stops).take(np.flatnonzero(chroms >= 0))
+        return cls.of(spans, genome.lengths)
+
+    def joined(self, other: LinearSpans) -> LinearSpans:
+        """Return the ranges of both."""
+        starts, stops = (self.starts, other.starts), (self.stops, other.stops)
+        return LinearSpans(np.concatenate(starts), np.concatenate(stops))
+
+    def count_overlaps(self, others: LinearSpans) -> Integers:
+        """Return the number of these ranges that overlap each of the others."""
+        # A range overlaps another one if it starts before the end of the other and does
+        # not end before its start.
+        started = np.searchsorted(np.sort(self.starts), others.stops)
+        return started - np.searchsorted(np.sort(self.stops), others.starts, "right")
+
+
+class BaseCounts:
+    """Counts of G and C, and of A, C, G, T and U, before each position of a sequence."""
+
+    def __init__(self, letters: NDArray[np.uint8]) -> None:
+        # Eight bases are a word; the last word is incomplete.
+        padded = np.zeros(letters.size // 8 * 8 + 8, np.uint8)
+        padded[: letters.size] = letters
+        # The bits that differ between C and G, A and a, or T, t and U are set first.
+        is_gc = (padded | 0x24) == ord("g")
+        is_known = is_gc | ((padded | 0x20) == ord("a")) | ((padded | 0x21) == ord("u"))
+        self._words = [it.view(np.uint8).view("<u8") for it in (is_gc, is_known)]
+        gc, known = (it * _BYTE_SUM >> np.uint64(56) for it in self._words)
+        self._before = np.zeros(gc.size + 1, np.uint64)
+        np.cumsum(gc | known << np.uint64(32), out=self._before[1:])
+
+    def before(self, positions: Integers) -> NDArray[np.uint64]:
+        """Return both counts before positions: G and C in the lower 32 bits."""
+        at, bits = positions >> 3, (positions & 7).astype(np.uint64) << np.uint64(3)
+        masks = (np.uint64(1) << bits) - np.uint64(1)
+        gc, known = ((it[at] & masks) * _BYTE_SUM >> np.uint64(56) for it in self._words)
+        return self._before[at] + (gc | known << np.uint64(32))
+
+
+def count_bases(spans: Spans, genome: Genome) -> tuple[Integers, Integers]:
+    """Return the number of G and C in ranges, and of A, C, G, T and U."""
+    # Long ranges are read in parts, and short ranges together.
+    real = spans.clip(genome.lengths)
+    parts = np.maximum(-(-(real.stops - real.starts) // _BLOCK_BASES), 1)
+    rows = np.repeat(np.arange(parts.size), parts)
+    numbers = np.arange(rows.size) - np.repeat(np.cumsum(parts) - parts, parts)
+    starts = real.starts[rows] + numbers * _BLOCK_BASES
+    stops = np.minimum(starts + _BLOCK_BASES, real.stops[rows])
+    blocks = np.cumsum(stops - starts) // _BLOCK_BASES
+    counts = np.zeros((2, parts.size), np.int64)
+    for part in np.split(np.arange(rows.size), np.flatnonzero(np.diff(blocks)) + 1):
+        letters = genome.fetch(
+            real.chroms[rows[part]], starts[part], stops[part], num_threads=1
+        )
+        before = BaseCounts(letters.data).before(letters.offsets)
+        added = np.diff(before)
+        np.add.at(counts[0], rows[part], (added & _LOW_WORD).astype(np.int64))
+        np.add.at(counts[1], rows[part], (added >> np.uint64(32)).astype(np.int64))
+    return counts[0], counts[1]
