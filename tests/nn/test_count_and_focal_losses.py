@@ -62,6 +62,18 @@ LOSS_CASES = {
         ),
         lambda x: multinomial(x[:, :6], TARGET_COUNTS[:, :6]).sum(),
     ),
+    "log1p_mse_loss": (
+        lambda x: F.log1p_mse_loss(x, TARGET_COUNTS),
+        lambda x: TF.mse_loss(x, torch.tensor(TARGET_COUNTS + 1).log()),
+    ),
+    "profile_loss": (
+        lambda x: F.profile_loss(x.reshape(4, 3, 3), TARGET_COUNTS.reshape(4, 3, 3), 0.7),
+        lambda x: (
+            multinomial(x, TARGET_COUNTS).mean()
+            + 0.7
+            * TF.mse_loss(x.logsumexp(1), torch.tensor(TARGET_COUNTS.sum(1) + 1).log())
+        ),
+    ),
     "sigmoid_focal_loss": (
         lambda x: F.sigmoid_focal_loss(x, BINARY_LABELS),
         lambda x: sigmoid_focal(x, torch.tensor(BINARY_LABELS), 0.25, 2),

@@ -276,7 +276,8 @@ def test_attention_of_empty_arrays_is_empty(shape):
 
 LOSS_NAMES = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "huber_loss", "kl_div",
-    "l1_loss", "mse_loss", "multinomial_nll", "poisson_nll_loss", "smooth_l1_loss",
+    "l1_loss", "log1p_mse_loss", "mse_loss", "multinomial_nll", "poisson_nll_loss",
+    "smooth_l1_loss",
 ]  # fmt: skip
 
 

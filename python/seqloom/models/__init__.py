@@ -1,5 +1,8 @@
 """Networks, their tasks, and the run folders of trained models."""
 
+from seqloom.models._bpnet import BPNet, BPNetConfig
+from seqloom.models._bpnet_files import load_bpnet, load_chrombpnet
+from seqloom.models._chrombpnet import ChromBPNet, ChromBPNetConfig
 from seqloom.models._ensemble import Ensemble, EnsembleConfig
 from seqloom.models._esm2 import ESM2, ESM2Config
 from seqloom.models._esm2_lora import ESM2LoRA, ESM2LoRAConfig
@@ -12,10 +15,15 @@ from seqloom.models._sequence_cnn import SequenceCNN, SequenceCNNConfig
 from seqloom.models._sequence_linear import SequenceLinear, SequenceLinearConfig
 from seqloom.models._task import Classify, Custom, Multilabel, Regress, Task
 from seqloom.models._torch_module import TorchModule
+from seqloom.models._tracks import TrackOutputs
 from seqloom.models._trained import Trained, load
 
 __all__ = [
     "ESM2",
+    "BPNet",
+    "BPNetConfig",
+    "ChromBPNet",
+    "ChromBPNetConfig",
     "Classify",
     "Custom",
     "ESM2Config",
@@ -38,8 +46,11 @@ __all__ = [
     "SequenceLinearConfig",
     "Task",
     "TorchModule",
+    "TrackOutputs",
     "Trained",
     "from_onnx",
     "load",
+    "load_bpnet",
+    "load_chrombpnet",
     "packed_huggingface",
 ]

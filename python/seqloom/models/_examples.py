@@ -13,6 +13,9 @@ from seqloom.encode import Kmer
 from seqloom.encode._base import SequenceEncoder
 from seqloom.errors import ArgumentError
 
+# Number of channels of one-hot DNA.
+_DNA_CHANNELS = 4
+
 
 class Examples(Protocol):
     """Encoded records that are selected by index, with or without labels.
@@ -190,6 +193,21 @@ def check_input_settings(encoder: Any, inputs: str, vocabulary: int | None) -> N
             f"this network reads {_name_inputs(inputs, vocabulary)}, but {encoder} returns "
             f"{_name_inputs(found['inputs'], found['vocabulary'])}; "
             "SequenceCNNConfig.for_data(train) creates one that fits"
+        )
+
+
+def check_one_hot(network: str, encoder: Any) -> None:
+    """Raise if an encoder does not return one-hot DNA ``(channel, position)``."""
+    if encoder is not None and not encoder_input_type(encoder):
+        return  # an encoder of the user
+    found = getattr(encoder, "width", None), getattr(encoder, "channels", None)
+    if (
+        found != (_DNA_CHANNELS, "first")
+        or getattr(encoder, "alphabet", "dna") == "protein"
+    ):
+        raise ArgumentError(
+            f"{network} reads one-hot DNA (channel, position), got the encoder {encoder}; "
+            'use OneHot("dna")'
         )
 
 

@@ -289,6 +289,70 @@ def multinomial_nll(
     return reduce_losses(-ways - log_product, reduction)
 
 
+def log1p_mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
+    """Compute the mean squared error of log(1 + count): ``(x - log(1 + target)) ** 2``.
+
+    The loss is the count loss of BPNet, ``log1pMSELoss`` of bpnet-lite.
+
+    Args:
+        x: Predicted log(1 + count), of any shape.
+        target: Counts with the shape of `x`, 0 or more; a tensor, array or list.
+        reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Returns:
+        A scalar; for ``"none"``, a tensor in the shape of `x`.
+
+    Raises:
+        DTypeError: `x` has an integer or boolean type.
+        ShapeError: `target` does not have the shape of `x`.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> log1p_mse_loss(sl.tensor.backend("numpy").tensor([[2.0]]), [[0.0]]).item()
+        4.0
+    """
+    require_floats("log1p_mse_loss", x)
+    counts = apply("stop_gradient", convert_target(x, target))
+    return reduce_losses(apply("square", x - apply("log1p", counts)), reduction)
+
+
+def profile_loss(x: Tensor, target: object, count_weight: float = 1.0) -> Tensor:
+    """Compute the loss of BPNet: the profile loss plus the weighted count loss.
+
+    All tracks, such as both strands, share one distribution and one count, as in
+    bpnet-lite. The profile loss is `multinomial_nll` of the flattened tracks. The count
+    loss is `log1p_mse_loss` of the sum of the target.
+
+    Args:
+        x: Log-probabilities plus log counts ``(n, tracks, positions)``, the outputs of
+            `seqloom.models.BPNet`. The logsumexp is the predicted log(1 + count).
+        target: Counts with the shape of `x`, 0 or more; a tensor, array or list.
+        count_weight: Weight of the count loss.
+
+    Returns:
+        A scalar: the mean over the regions.
+
+    Raises:
+        DTypeError: `x` has an integer or boolean type.
+        ShapeError: `x` does not have three axes, or `target` has another shape.
+
+    Examples:
+        >>> import seqloom as sl
+        >>> x = sl.tensor.backend("numpy").tensor([[[0.0, 0.0]]])
+        >>> round(profile_loss(x, [[[1.0, 0.0]]], 0.0).item(), 4)
+        0.6931
+    """
+    require_floats("profile_loss", x)
+    if x.ndim != 3:  # noqa: PLR2004 - regions, tracks and positions
+        raise ShapeError(f"profile_loss needs x (n, tracks, positions), got {x.shape}")
+    counts = convert_target(x, target)
+    profile = multinomial_nll(
+        x.reshape(-1, x.shape[1] * x.shape[2]), counts.reshape(-1, x.shape[1] * x.shape[2])
+    )
+    logs = apply("logsumexp", x, axis=(1, 2))
+    return profile + log1p_mse_loss(logs, counts.sum(axis=(1, 2))) * count_weight
+
+
 def _log_factorial(counts: Tensor) -> Tensor:
     """Compute log(k!) for counts of 0 or more by Stirling's series."""
     z = counts + 1.0

@@ -157,9 +157,9 @@ class _PickleMachine:
             )
         if name not in _KNOWN_FUNCTIONS and name.removeprefix(_TORCH_PREFIX) not in _DTYPES:
             raise RecordError(
-                f"{needs}, which may run code, so it is not loaded. Load the file in torch "
-                "and save a dict of its tensors: model.state_dict(), converted to types "
-                "that NumPy supports"
+                f"{needs}, which may run code, so it is not loaded. If you trust the file, "
+                "save its tensors: torch.save(torch.load('old.pt', "
+                "weights_only=False).state_dict(), 'new.pt')"
             )
         self.stack.append(PickledName(name))
 

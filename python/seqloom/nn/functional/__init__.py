@@ -19,9 +19,11 @@ from seqloom.nn._losses import (
     huber_loss,
     kl_div,
     l1_loss,
+    log1p_mse_loss,
     mse_loss,
     multinomial_nll,
     poisson_nll_loss,
+    profile_loss,
     smooth_l1_loss,
 )
 from seqloom.nn._norms import cosine_similarity, group_norm, layer_norm, normalize, rms_norm
@@ -73,6 +75,7 @@ __all__ = [
     "layer_norm",
     "leaky_relu",
     "linear",
+    "log1p_mse_loss",
     "log_softmax",
     "logsigmoid",
     "lstm",
@@ -89,6 +92,7 @@ __all__ = [
     "pad",
     "poisson_nll_loss",
     "prelu",
+    "profile_loss",
     "relu",
     "rms_norm",
     "rotary_embedding",

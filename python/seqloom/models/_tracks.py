@@ -1,0 +1,86 @@
+"""Outputs of networks of tracks, and the sizes of training sets with tracks."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from seqloom.errors import ArgumentError, ShapeError
+from seqloom.models._examples import Examples, check_examples, check_one_hot
+from seqloom.nn import Module
+from seqloom.tensor import Tensor, apply
+
+
+class TrackOutputs(NamedTuple):
+    """The two outputs of a network of tracks.
+
+    Args:
+        profile: Logits ``(n, tracks, positions)``; the softmax over tracks and positions
+            together is the distribution of the reads.
+        counts: Predictions ``(n, 1)`` of log(1 + count) of all tracks.
+
+    Examples:
+        >>> import numpy as np, seqloom as sl
+        >>> model = sl.models.BPNetConfig(tracks=2, layers=1, trimming=50).init("numpy")
+        >>> outputs = model(model.backend.tensor(np.zeros((3, 4, 150), np.float32)))
+        >>> outputs.profile.shape, outputs.counts.shape
+        ((3, 2, 50), (3, 1))
+    """
+
+    profile: Tensor
+    counts: Tensor
+
+    def join(self) -> Tensor:
+        """Return log-probabilities plus log counts, ``(n, tracks, positions)``.
+
+        The softmax of the array is the distribution of the reads, and its logsumexp is
+        the log count, so that one array has both outputs.
+
+        Examples:
+            >>> import numpy as np, seqloom as sl
+            >>> B = sl.tensor.backend("numpy")
+            >>> outputs = TrackOutputs(B.tensor([[[1.0, 1.0]]]), B.tensor([[0.0]]))
+            >>> np.exp(outputs.join().numpy()).tolist()
+            [[[0.5, 0.5]]]
+        """
+        total = apply("logsumexp", self.profile, axis=(1, 2), keepdims=True)
+        return self.profile - total + apply("expand_dims", self.counts, axis=2)
+
+
+class TrackSizes(NamedTuple):
+    """Sizes of a training set with tracks."""
+
+    length: int
+    tracks: int
+    positions: int
+    controls: int
+
+    def trim(self, bases: int = 1) -> int:
+        """Return the number of bases to remove on each side."""
+        rest = self.length - self.positions * bases
+        if rest < 0 or rest % 2:
+            raise ArgumentError(
+                f"the sequences have {self.length:,} bases, the tracks {self.positions:,} "
+                f"values of {bases} bases; the difference must be even and 0 or more"
+            )
+        return rest // 2
+
+
+def read_track_sizes(train: Examples) -> TrackSizes:
+    """Read the sizes of the first record of a training set with tracks."""
+    check_examples("train", train)
+    check_one_hot("a network of tracks", train.encoder)
+    batch = train.batch(np.arange(1))
+    if "tracks" not in batch:
+        raise ArgumentError("the dataset has no tracks; open it with tracks=")
+    _, tracks, positions = np.shape(batch["tracks"])
+    controls = np.shape(batch["controls"])[1] if "controls" in batch else 0
+    return TrackSizes(np.shape(batch["inputs"])[2], tracks, positions, controls)
+
+
+def require_one_width(model: Module, mask: Tensor | None) -> None:
+    """Raise if a batch has padding."""
+    if mask is not None and not mask.numpy().all():
+        raise ShapeError(
+            f"{type(model).__name__} reads regions of one width, but a batch has "
+            "several widths; open the regions with width="
+        )
