@@ -3,6 +3,7 @@
 from seqloom.models._bpnet import BPNet, BPNetConfig
 from seqloom.models._bpnet_files import load_bpnet, load_chrombpnet
 from seqloom.models._chrombpnet import ChromBPNet, ChromBPNetConfig
+from seqloom.models._conv_tower import ConvTower, ConvTowerConfig
 from seqloom.models._ensemble import Ensemble, EnsembleConfig
 from seqloom.models._esm2 import ESM2, ESM2Config
 from seqloom.models._esm2_lora import ESM2LoRA, ESM2LoRAConfig
@@ -25,6 +26,8 @@ __all__ = [
     "ChromBPNet",
     "ChromBPNetConfig",
     "Classify",
+    "ConvTower",
+    "ConvTowerConfig",
     "Custom",
     "ESM2Config",
     "ESM2LoRA",

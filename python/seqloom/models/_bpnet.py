@@ -247,7 +247,7 @@ class BPNet(Module):
     def match_counts(self, x: NDArray[Any], tracks: NDArray[Any]) -> Self:
         """Shift the log counts so that their mean is that of log(1 + count) of regions.
 
-        ChromBPNet needs a bias network with the sequencing depth of its own experiment.
+        ChromBPNet needs a bias network with the sequencing depth of the experiment.
 
         Args:
             x: One-hot sequences ``(n, 4, length)``, such as regions without peaks.
