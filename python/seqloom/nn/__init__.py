@@ -45,6 +45,7 @@ from seqloom.nn._sigmoids import (
 )
 from seqloom.nn._state import LoadReport
 from seqloom.nn._summary import Summary
+from seqloom.nn._track_metrics import jensen_shannon
 from seqloom.nn._transformer import TransformerEncoder, TransformerEncoderLayer
 from seqloom.nn._transposed import ConvTranspose1d
 
@@ -121,6 +122,7 @@ __all__ = [
     "f1",
     "functional",
     "functional_call",
+    "jensen_shannon",
     "mcc",
     "merge_lora",
     "pearson",
