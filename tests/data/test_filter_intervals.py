@@ -19,7 +19,7 @@ CHROMOSOMES = {
     name: "".join(RNG.choices("ACGTacgtNRU", [9] * 8 + [4, 1, 1], k=size))
     for name, size in {"chr1": 500, "chr2": 333, "chrX": 97}.items()
 }
-KNOWN = frozenset("ACGTUacgtu")
+KNOWN_BASES = frozenset("ACGTUacgtu")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def filter_slowly(rows, exclude, values, max_unknown, min_coverage):
     for row, value in zip(rows, values, strict=True):
         chrom, start, stop = row
         text = CHROMOSOMES[chrom][max(start, 0) : stop]
-        unknown = sum(base not in KNOWN for base in text)
+        unknown = sum(base not in KNOWN_BASES for base in text)
         if start < 0 or stop > len(CHROMOSOMES[chrom]):
             reasons.append("edge")
         elif any(intersects(row, other) for other in exclude):
@@ -114,7 +114,7 @@ def test_bases_are_counted_before_each_position(text):
     letters = np.frombuffer(text.encode(), np.uint8)
     found = BaseCounts(letters).before(np.arange(letters.size + 1)).tolist()
     gc = [sum(it in "GCgc" for it in text[:at]) for at in range(len(text) + 1)]
-    known = [sum(it in KNOWN for it in text[:at]) for at in range(len(text) + 1)]
+    known = [sum(it in KNOWN_BASES for it in text[:at]) for at in range(len(text) + 1)]
     assert found == [one + (two << 32) for one, two in zip(gc, known, strict=True)]
 
 
@@ -130,7 +130,7 @@ def test_the_size_of_a_block_does_not_change_counts(genome, monkeypatch, size):
         for it, a, b in zip(spans.chroms, spans.starts, spans.stops, strict=True)
     ]
     assert expected[0].tolist() == [sum(it in "GCgc" for it in text) for text in texts]
-    assert expected[1].tolist() == [sum(it in KNOWN for it in text) for text in texts]
+    assert expected[1].tolist() == [sum(it in KNOWN_BASES for it in text) for text in texts]
 
 
 @needs_bedtools

@@ -16,6 +16,7 @@ from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.data.genotype._genotype_dataset import GenotypeDataset
 from seqloom.data.interval._filter import filter_intervals
 from seqloom.data.interval._interval_dataset import IntervalDataset, windows
+from seqloom.data.interval._negatives import negatives
 from seqloom.data.interval._regions import Regions
 from seqloom.data.label._labels import Labels
 from seqloom.data.label._record_labels import join_labels
@@ -59,6 +60,7 @@ __all__ = [
     "folds",
     "guess_alphabet",
     "join_labels",
+    "negatives",
     "split",
     "windows",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from seqloom._arguments import as_path
 from seqloom._text import join_first_names
+from seqloom._threads import count_threads
 from seqloom.data.interval._intervals import read_intervals
 from seqloom.data.interval._spans import Genome, Spans
 from seqloom.errors import FormatError
@@ -18,11 +20,11 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
-# Bases are counted in blocks of this size, which fit in the cache of a processor.
-_BLOCK_BASES = 1 << 20
+# Bases are counted in blocks of this size. Arrays of a block fit in the processor's cache,
+# and the allocator reuses their memory.
+_BLOCK_BASES = 1 << 18
 _BYTE_SUM = np.uint64(0x0101010101010101)
 _LOW_WORD = np.uint64(0xFFFFFFFF)
-_WORD_BASES = 8
 
 
 def open_genome(genome: Any) -> Genome:
@@ -118,7 +120,41 @@ def count_bases(spans: Spans, genome: Genome) -> tuple[Integers, Integers]:
             real.chroms[rows[part]], starts[part], stops[part], num_threads=1
         )
         before = BaseCounts(letters.data).before(letters.offsets)
-        added = np.diff(before)
-        np.add.at(counts[0], rows[part], (added & _LOW_WORD).astype(np.int64))
-        np.add.at(counts[1], rows[part], (added >> np.uint64(32)).astype(np.int64))
+        for total, added in zip(counts, _unpack(np.diff(before)), strict=True):
+            np.add.at(total, rows[part], added)
     return counts[0], counts[1]
+
+
+def count_ranges(
+    genome: Genome, chrom: int, *ranges: tuple[Integers, Integers]
+) -> list[tuple[Integers, Integers]]:
+    """Return counts of `count_bases` for ranges whose starts and stops are sorted."""
+    positions = [it for pair in ranges for it in pair]
+    end = max(int(it.max(initial=0)) for it in positions)
+    edges = np.arange(0, end + 1, _BLOCK_BASES)
+    before = [np.empty(it.size, np.uint64) for it in positions]
+    bounds = [np.append(np.searchsorted(it, edges), it.size) for it in positions]
+
+    def count_block(block: int) -> np.uint64:
+        start = block * _BLOCK_BASES
+        ends = np.array([start]), np.array([min(start + _BLOCK_BASES, end)])
+        counts = BaseCounts(genome.fetch(np.array([chrom]), *ends, num_threads=1).data)
+        for part, it, bound in zip(before, positions, bounds, strict=True):
+            rows = slice(bound[block], bound[block + 1])
+            part[rows] = counts.before(it[rows] - start)
+        return counts.before(ends[1] - start)[0]
+
+    with ThreadPoolExecutor(count_threads()) as pool:
+        totals = np.array(list(pool.map(count_block, range(edges.size))), np.uint64)
+    for at, bound in enumerate(bounds):
+        before[at] += np.repeat(np.cumsum(totals) - totals, np.diff(bound))
+    return [
+        _unpack(stops - starts)
+        for starts, stops in zip(before[::2], before[1::2], strict=True)
+    ]
+
+
+def _unpack(counts: NDArray[np.uint64]) -> tuple[Integers, Integers]:
+    """Return the number of G and C, and of known bases."""
+    gc, known = counts & _LOW_WORD, counts >> np.uint64(32)
+    return gc.astype(np.int64), known.astype(np.int64)
