@@ -19,7 +19,7 @@ from seqloom.errors import ExportError
 from seqloom.export._size import Size
 from seqloom.export._trace import Traced, check_dtype
 from seqloom.infer._kinds import find_encoder_kind
-from seqloom.models import Classify, Multilabel, Regress
+from seqloom.models import Classify, Multilabel, Profile, Regress
 from seqloom.nn._parameters import ModuleArray
 from seqloom.tensor._compile._numpy._fuse import find_fused_dtype
 from seqloom.tensor._compile._numpy._groups import Aliases, Grouping, sort_groups
@@ -236,7 +236,9 @@ def describe_task(task: Task) -> dict[str, Any]:
         return known | {"mean": list(task.mean), "deviation": list(task.deviation)}
     if isinstance(task, (Classify, Multilabel)):
         return known
-    return {"name": "custom", "columns": list(task.columns)}
+    # The outputs of tracks have a value for each position, so they have no names.
+    columns = () if isinstance(task, Profile) else task.columns
+    return {"name": "custom", "columns": list(columns)}
 
 
 def describe_training(trained: Trained | None, encoder: Any) -> dict[str, Any]:

@@ -273,6 +273,7 @@ def _make_sections(found: Attributions, drawn: int) -> Iterator[Section]:
         "classify": "the log-odds of the class above the sequence, ln(p/(1-p))",
         "multilabel": "the log-odds of the label, ln(p/(1-p))",
         "regress": "the predicted value",
+        "profile": "the logarithm of the predicted count of the track",
     }
     change = "with another residue, on average" if found.letters else "without it"
     weights = found.by_letter()

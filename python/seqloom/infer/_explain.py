@@ -22,7 +22,7 @@ from seqloom.infer._probe import (
     reason_against_hiding,
     sequences_to_mutate,
 )
-from seqloom.models import Classify, Examples, Regress, Task, Trained
+from seqloom.models import Classify, Examples, Profile, Regress, Task, Trained
 from seqloom.models._examples import noun_of
 
 Method: TypeAlias = Literal["occlusion", "mutations"]
@@ -205,6 +205,8 @@ def _make_target_scorer(task: Task, columns: NDArray[np.int64]) -> ScoreFunction
             return (
                 own * np.asarray(task.deviation)[targets] + np.asarray(task.mean)[targets]
             )
+        if isinstance(task, Profile):
+            return np.logaddexp.reduce(own, axis=1)
         if not isinstance(task, Classify):
             return own
         wide[rows, targets] = -np.inf

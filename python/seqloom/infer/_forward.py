@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _NUMBER_KINDS = "biufc"  # values of `dtype.kind` for numbers
 # The possible names of the array of labels, in order of preference.
-_LABEL_NAMES = ("label", "labels", "y", "target", "targets")
+_LABEL_NAMES = ("label", "labels", "y", "target", "targets", "tracks")
 
 # The arrays of a batch that define which positions are padding.
 _PADDING_ARRAYS = {"mask", "lengths"}

@@ -20,6 +20,7 @@ from seqloom.models import (
     Classify,
     Examples,
     Multilabel,
+    Profile,
     SequenceCNNConfig,
     Task,
     TorchModule,
@@ -280,6 +281,7 @@ def run_both_strands(
     trained: Trained, data: Any, *, batch_size: int, on_batch: OnBatch | None = None
 ) -> NDArray[np.float32]:
     """Compute network outputs whose scores are the mean scores of both strands."""
+    require_one_strand(trained.task)
     other = reverse_complements(data)
     count = len(data)
 
@@ -301,6 +303,16 @@ def require_reverse_complement(encoder: Any) -> None:
     if getattr(encoder, "alphabet", None) not in _NUCLEOTIDE_ALPHABETS:
         raise ArgumentError(
             f"{_STRANDS} is for models of DNA or RNA, but the model reads {encoder}: "
+            "leave it out"
+        )
+
+
+def require_one_strand(task: Task) -> None:
+    """Raise if the tracks of a model may belong to different strands."""
+    if isinstance(task, Profile) and len(task.columns) > 1:
+        raise ArgumentError(
+            f"{_STRANDS} is for models of one track without strand, because a model of "
+            f"{len(task.columns)} tracks does not know which are strands of each other: "
             "leave it out"
         )
 
@@ -328,6 +340,8 @@ def average_outputs(
         # Computes the logit of the mean of the probabilities p and q.
         yes = np.logaddexp(_log_sigmoid(one), _log_sigmoid(other))
         found = yes - np.logaddexp(_log_sigmoid(-one), _log_sigmoid(-other))
+    elif isinstance(task, Profile):
+        found = np.logaddexp(one, other[:, :, ::-1]) - np.log(2)
     else:
         found = (one + other) / 2
     return found.astype(np.float32)

@@ -43,8 +43,9 @@ from seqloom.infer._loop import (
 )
 from seqloom.infer._scores import Scores, measure_scores
 from seqloom.io._settings import replace_remedies
-from seqloom.models import Classify, Custom, Examples, Trained
+from seqloom.models import Classify, Custom, Examples, Profile, Trained
 from seqloom.models._examples import check_examples, noun_of
+from seqloom.models._tracks import read_labels
 from seqloom.models._trained import find_trained
 from seqloom.models._training_facts import encode_with, find_duplicates
 
@@ -99,8 +100,9 @@ def predict(
     Returns:
         A row for each record. The columns are the probabilities of the classes, the
         probabilities of the labels (multilabel), or values in the units of the labels
-        (regress). For an `IntervalDataset` with named intervals (the fourth column of BED),
-        ``names`` contains the names.
+        (regress). For tracks (profile), the columns are counts, and ``outputs`` has the
+        logarithms of the counts at each position. For an `IntervalDataset` with named
+        intervals (the fourth column of BED), ``names`` contains the names.
 
     Raises:
         ArgumentError: An argument has the wrong type, or the model needs covariates. The
@@ -182,7 +184,8 @@ def evaluate(
     Returns:
         The metrics by name. ``n`` is the number of records. The metrics of a classifier
         are accuracy, balanced_accuracy, mcc, auroc and auprc; those of a regression are
-        r2, pearson, spearman and rmse.
+        r2, pearson, spearman and rmse. The metrics of tracks are pearson, spearman and
+        jensen_shannon.
 
     Raises:
         ArgumentError: An argument has the wrong type; the data is a FASTA file and
@@ -217,7 +220,7 @@ def evaluate(
     if text := describe_missing_scores(scores):
         raise NotFiniteError(text)
     known = find_duplicates(trained.known_letters, examples)
-    labels = np.asarray(examples.labels)
+    labels = read_labels(examples)
     if text := describe_duplicates(trained.task, labels, scores, known=known):
         warn_user(text, SeenRecordsWarning)  # the warning points to the caller of evaluate
     return compute_metrics(trained, examples, scores)
@@ -260,19 +263,21 @@ def score_records(
             error.add_note(f"the model was trained on records of {taught}")
         raise
     values = trained.task.activate(logits)
+    if isinstance(trained.task, Profile):
+        values = values.sum(axis=2)  # the table has the count of each track
     return Scores(data.ids, trained.classes, values, outputs=logits)
 
 
 def compute_metrics(trained: Trained, data: Examples, scores: Scores) -> dict[str, float]:
     """Compute metrics from the scores and labels of a dataset."""
-    metrics = measure_scores(trained.task, np.asarray(data.labels), scores)
+    metrics = measure_scores(trained.task, read_labels(data), scores)
     return {"n": len(scores), **metrics}
 
 
 def check_labels(trained: Trained, data: Examples) -> None:
     """Raise if a dataset has no labels, or its task or classes differ from the model's."""
     check_encoder(trained, data)
-    if data.labels is None:
+    if data.labels is None and data.task != Profile.name:
         raise LabelError("the dataset has no labels to compare with; pass labels= to it")
     check_label_values(data)
     if data.task != trained.task.name:
@@ -290,6 +295,8 @@ def check_labels(trained: Trained, data: Examples) -> None:
 
 def check_label_values(data: Examples) -> None:
     """Raise if labels are invalid numbers or classes; the error names the first record."""
+    if data.labels is None:
+        return  # tracks are checked when they are read
     labels = np.asarray(data.labels)
     if data.task == Classify.name:
         wrong = ~np.isin(labels, np.arange(len(data.classes)))

@@ -19,7 +19,7 @@ from seqloom.infer._changed_passes import ChangedPasses, find_changed_passes
 from seqloom.infer._exported import MANIFEST, find_exported, predict_exported
 from seqloom.infer._loop import check_lengths, evaluation_batch_size, run_model
 from seqloom.infer._predict import find_builtin_model
-from seqloom.models import Regress, TorchModule, Trained
+from seqloom.models import Profile, Regress, TorchModule, Trained
 from seqloom.models._torch_module import is_torch
 from seqloom.nn import Module
 
@@ -146,7 +146,7 @@ class WindowNetwork:
             values = outputs.astype(np.float64)
             return WindowScores(values.reshape(len(values), -1, *values.shape[2:]), None)
         task = self.trained.task
-        is_number = isinstance(task, Regress)
+        is_number = isinstance(task, (Regress, Profile))
         log_odds = None if is_number else task.order(outputs).astype(np.float64)
         return WindowScores(task.activate(outputs).astype(np.float64), log_odds)
 

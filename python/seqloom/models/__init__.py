@@ -14,7 +14,7 @@ from seqloom.models._onnx._module import OnnxModule, from_onnx
 from seqloom.models._packed_huggingface import PackedHuggingFace, packed_huggingface
 from seqloom.models._sequence_cnn import SequenceCNN, SequenceCNNConfig
 from seqloom.models._sequence_linear import SequenceLinear, SequenceLinearConfig
-from seqloom.models._task import Classify, Custom, Multilabel, Regress, Task
+from seqloom.models._task import Classify, Custom, Multilabel, Profile, Regress, Task
 from seqloom.models._torch_module import TorchModule
 from seqloom.models._tracks import TrackOutputs
 from seqloom.models._trained import Trained, load
@@ -42,6 +42,7 @@ __all__ = [
     "Multilabel",
     "OnnxModule",
     "PackedHuggingFace",
+    "Profile",
     "Regress",
     "SequenceCNN",
     "SequenceCNNConfig",

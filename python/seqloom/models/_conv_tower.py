@@ -1,7 +1,7 @@
 """ConvTower: convolutions and pooling that predict binned tracks, as in Basenji."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -154,6 +154,7 @@ class ConvTower(Module):
         (2, 3, 8)
     """
 
+    likelihood: ClassVar[str] = "poisson"
     config: ConvTowerConfig
     tower: list[Block]
     layers: list["DilatedLayer"]

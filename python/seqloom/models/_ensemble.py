@@ -146,6 +146,11 @@ class Ensemble(Module):
         """Number of epochs that `fit` uses by default; None for the general default."""
         return getattr(self.members[0], "epochs", None)
 
+    @property
+    def likelihood(self) -> str:
+        """Likelihood of tracks, as in `seqloom.models.Profile`."""
+        return getattr(self.members[0], "likelihood", "multinomial")
+
     def logits(
         self, x: Tensor, *, mask: Tensor | None = None, key: Key | None = None
     ) -> Tensor:

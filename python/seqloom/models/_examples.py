@@ -198,8 +198,8 @@ def check_input_settings(encoder: Any, inputs: str, vocabulary: int | None) -> N
 
 def check_one_hot(network: str, encoder: Any) -> None:
     """Raise if an encoder does not return one-hot DNA ``(channel, position)``."""
-    if encoder is not None and not encoder_input_type(encoder):
-        return  # an encoder of the user
+    if not encoder_input_type(encoder):
+        return  # arrays without an encoder, or an encoder of the user
     found = getattr(encoder, "width", None), getattr(encoder, "channels", None)
     if (
         found != (_DNA_CHANNELS, "first")

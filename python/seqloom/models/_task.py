@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from seqloom.nn._metrics import (
     r2,
     spearman,
 )
+from seqloom.nn._track_metrics import jensen_shannon
 from seqloom.tensor import Tensor
 
 Labels: TypeAlias = NDArray[np.int64] | NDArray[np.float32]
@@ -75,7 +76,7 @@ class Task(JsonConfig, ABC):
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Compute the metrics; higher is better, except for `rmse`.
+        """Compute the metrics; higher is better, except for errors and distances.
 
         Args:
             labels: True labels.
@@ -265,6 +266,72 @@ class Multilabel(Task):
             "mcc": fmean(mcc(*it, size=2) for it in pairs),
             "auroc": auroc(labels, ranked),
             "auprc": auprc(labels, ranked),
+        }
+
+
+@dataclass(frozen=True)
+class Profile(Task):
+    """Prediction of tracks: the counts of a region, and their distribution over positions.
+
+    The outputs of the network are logarithms, ``(n, tracks, positions)``, such as those
+    of `BPNet.logits` and `ConvTower.logits`.
+
+    Args:
+        columns: Names of the tracks.
+        likelihood: ``"multinomial"`` for `profile_loss`, in which all tracks share one
+            distribution and one count; ``"poisson"`` for independent counts.
+        count_weight: Weight of the count loss of `profile_loss`.
+
+    Examples:
+        >>> import numpy as np
+        >>> Profile(("plus", "minus")).activate(np.zeros((1, 2, 3), np.float32)).shape
+        (1, 2, 3)
+    """
+
+    likelihood: Literal["multinomial", "poisson"] = "multinomial"
+    count_weight: float = 1.0
+    name: ClassVar[str] = "profile"
+
+    def loss(self, logits: Tensor, labels: Labels) -> Tensor:
+        """Return the loss as a mean over the regions, for Poisson over all values."""
+        return self.loss_of_targets(logits, self.targets(labels))
+
+    def targets(self, labels: Labels) -> Labels:
+        """Return the counts as float32."""
+        return labels.astype(np.float32)
+
+    def loss_of_targets(self, logits: Tensor, targets: Labels) -> Tensor:
+        """Return the loss of the likelihood."""
+        if self.likelihood == "poisson":
+            return F.poisson_nll_loss(logits, targets)
+        return F.profile_loss(logits, targets, self.count_weight)
+
+    def activate(self, logits: Outputs) -> Scores:
+        """Return the expected counts of positions; their multinomial sum is 1 + count."""
+        return np.exp(logits.astype(np.float32))
+
+    def decide(self, scores: Scores) -> None:
+        """Return None, because scores need no conversion to predictions."""
+
+    def count_logs(self, labels: Labels, scores: Scores) -> tuple[Outputs, Outputs]:
+        """Return observed and predicted log(1 + count), ``(n, tracks)``."""
+        added = float(self.likelihood == "poisson")  # multinomial scores include the 1
+        true, guess = (it.sum(axis=2, dtype=np.float64) for it in (labels, scores))
+        return np.log1p(true), np.log(guess + added)
+
+    def measure(
+        self, labels: Labels, scores: Scores, *, order: Outputs | None = None
+    ) -> dict[str, float]:
+        """Return correlations of log(1 + count), as means over tracks, and the distance.
+
+        A lower Jensen-Shannon distance is better.
+        """
+        del order
+        true, guess = self.count_logs(labels, scores)
+        return {
+            "pearson": pearson(true, guess),
+            "spearman": spearman(true, guess),
+            "jensen_shannon": jensen_shannon(labels, scores),
         }
 
 

@@ -1,13 +1,17 @@
 """Outputs of networks of tracks, and the sizes of training sets with tracks."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._examples import Examples, check_examples, check_one_hot
 from seqloom.nn import Module
 from seqloom.tensor import Tensor, apply
+
+# Number of regions that are read at a time.
+_READ_REGIONS = 64
 
 
 class TrackOutputs(NamedTuple):
@@ -68,6 +72,10 @@ class TrackSizes(NamedTuple):
 def read_track_sizes(train: Examples) -> TrackSizes:
     """Read the sizes of the first record of a training set with tracks."""
     check_examples("train", train)
+    if train.encoder is None:
+        raise ArgumentError(
+            'the dataset has no encoder; open it with encoder=OneHot("dna")'
+        )
     check_one_hot("a network of tracks", train.encoder)
     batch = train.batch(np.arange(1))
     if "tracks" not in batch:
@@ -75,6 +83,15 @@ def read_track_sizes(train: Examples) -> TrackSizes:
     _, tracks, positions = np.shape(batch["tracks"])
     controls = np.shape(batch["controls"])[1] if "controls" in batch else 0
     return TrackSizes(np.shape(batch["inputs"])[2], tracks, positions, controls)
+
+
+def read_labels(examples: Examples) -> NDArray[Any]:
+    """Return the labels of all records; read tracks in batches."""
+    if examples.labels is not None:
+        return np.asarray(examples.labels)
+    rows = np.arange(len(examples))
+    blocks = [rows[at : at + _READ_REGIONS] for at in range(0, len(rows), _READ_REGIONS)]
+    return np.concatenate([examples.batch(block)["tracks"] for block in blocks])
 
 
 def require_one_width(model: Module, mask: Tensor | None) -> None:

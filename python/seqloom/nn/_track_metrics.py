@@ -23,8 +23,8 @@ def jensen_shannon(labels: ArrayLike, predicted: ArrayLike) -> float:
     """Compute the mean Jensen-Shannon distance of observed and predicted profiles.
 
     Each profile is divided by its sum. The distance is the square root of the
-    divergence in nats, from 0 for equal profiles to 0.83 (the root of log 2) for
-    profiles without a common position, as in scipy and chrombpnet.
+    divergence in nats, as in SciPy and chrombpnet. It is 0 for equal profiles, and 0.83
+    (the square root of log 2) for profiles without a common position.
 
     Args:
         labels: Observed counts, ``(n, positions)`` or ``(n, tracks, positions)``.

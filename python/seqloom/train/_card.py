@@ -29,6 +29,7 @@ _HUB_METRICS = {
     "pearson": "pearsonr",
     "spearman": "spearmanr",
     "rmse": "rmse",
+    "jensen_shannon": "jensen_shannon_distance",
 }
 _HUB_TASKS = {"classify": "sequence-classification", "regress": "sequence-regression"}
 
@@ -110,7 +111,7 @@ def _results(task: Task, evaluated: Mapping[str, Part]) -> str:
         return "## Results\n\nThere was no validation or test set."
     tables = ["## Results"]
     for name, part in evaluated.items():
-        found = find_intervals(task, part.metrics, part.labels)
+        found = find_intervals(task, part.metrics, part.labels, scores=part.scores)
         rows = [
             (
                 key.replace("_", " "),

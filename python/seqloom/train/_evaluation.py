@@ -22,10 +22,11 @@ from seqloom.errors import ArgumentError, FormatError
 from seqloom.infer import Scores
 from seqloom.infer._forward import find_label_name
 from seqloom.infer._loop import run_model
-from seqloom.infer._predict import compute_metrics, score_records
-from seqloom.infer._scores import compute_exact_scores
-from seqloom.models import Classify, Custom, Regress, Task, TorchModule
+from seqloom.infer._predict import score_records
+from seqloom.infer._scores import compute_exact_scores, measure_scores
+from seqloom.models import Classify, Custom, Profile, Regress, Task, TorchModule
 from seqloom.models._ensemble import is_trainable, list_members
+from seqloom.models._tracks import read_labels
 from seqloom.models._training_facts import find_duplicates
 from seqloom.nn import Module
 from seqloom.report import auprc_interval, auroc_interval, pearson_interval, wilson_interval
@@ -33,6 +34,7 @@ from seqloom.tensor import scope
 from seqloom.train._job import FitJob
 from seqloom.train._loss import BatchLoss, as_array, count_records, numbers_of
 from seqloom.train._parts import Data, LoaderBatches, read_in_order
+from seqloom.train._track_results import track_intervals
 from seqloom.train._values import Metric, MetricObject, list_metrics
 
 _TWO_CLASSES = 2
@@ -103,7 +105,7 @@ class Validation:
         if not (self.objective.is_custom or isinstance(part, LoaderBatches)):
             # Metrics of built-in tasks are computed from all records together, not
             # batch by batch.
-            labels = np.asarray(part.labels)
+            labels = read_labels(part)
             candidates = list_members(model) if self.job.selects else [model]
             with self.job.ranks.sharing():
                 outputs = {
@@ -140,8 +142,8 @@ class Validation:
             found, count = self._measure_batches(trained.model, part)
             no_values = np.empty((0, 0), np.float32)
             return Part(Scores([], [], no_values), no_values, {"n": count, **found})
-        scores, labels = score_records(trained, part), np.asarray(part.labels)
-        found = compute_metrics(trained, part, scores)
+        scores, labels = score_records(trained, part), read_labels(part)
+        found = {"n": len(scores), **measure_scores(trained.task, labels, scores)}
         found |= self._measure_metrics(labels, compute_exact_scores(trained.task, scores))
         return Part(scores, labels, found, find_duplicates(trained.known_letters, part))
 
@@ -258,9 +260,9 @@ def measure_all(
 
 
 def find_intervals(
-    task: Task, metrics: dict[str, float], labels: Any
+    task: Task, metrics: dict[str, float], labels: Any, *, scores: Scores | None = None
 ) -> dict[str, tuple[float, float]]:
-    """Compute the 95 % confidence intervals of metrics such as accuracy and AUROC."""
+    """Compute the 95 % confidence intervals of metrics; those of tracks need scores."""
     count = round(metrics["n"])
     if isinstance(task, Classify):
         found = {"accuracy": wilson_interval(round(metrics["accuracy"] * count), count)}
@@ -274,6 +276,8 @@ def find_intervals(
         return found
     if isinstance(task, Regress) and len(task.columns) == 1:
         return {"pearson": pearson_interval(metrics["pearson"], count)}
+    if isinstance(task, Profile) and scores is not None and len(scores):
+        return track_intervals(task, labels, compute_exact_scores(task, scores))
     return {}
 
 
@@ -287,6 +291,9 @@ def poor_model_warning(task: Task, name: str, part: Part) -> str | None:
         is_poor, beside, figure = metrics["r2"] <= 0, "the mean", f"r2 {metrics['r2']:.2f}"
         if is_poor and metrics["pearson"] > CORRELATED:
             return _describe_shift(name, part)
+    elif isinstance(task, Profile):
+        is_poor, beside = metrics["pearson"] <= 0, "the mean count"
+        figure = f"Pearson correlation of counts {metrics['pearson']:.2f}"
     else:
         # Classes without records count neither for the metric nor for the chance level.
         there = len(np.unique(part.labels)) if isinstance(task, Classify) else 2
@@ -322,7 +329,8 @@ def write_labels(path: Path, task: Task, part: Part) -> None:
         lines = [f"{name}\t{task.columns[label]}\n" for name, label in pairs]
         write_atomic(path, "".join(["id\tlabel\n", *lines]).encode())
     else:
-        values = np.reshape(part.labels, (len(part.scores), -1))
+        labels = part.labels.sum(axis=2) if isinstance(task, Profile) else part.labels
+        values = np.reshape(labels, (len(part.scores), -1))
         Scores(part.scores.ids, task.columns, values).to_tsv(path)
 
 

@@ -106,10 +106,10 @@ def fit(
             epoch with the lowest validation loss. Augmentation or jitter of ``valid`` or
             ``test`` raises a warning.
         test: The test set, on which the final model is evaluated once.
-        objective: The task: ``"classify"``, ``"regress"``, ``"multilabel"`` or
-            ``"custom"``; ``"auto"`` infers the task from the labels of the dataset. A loss
-            function ``loss(logits, labels)`` is also accepted, or an `Objective`, which can
-            also set a step, metrics and class weights.
+        objective: The task: ``"classify"``, ``"regress"``, ``"multilabel"``,
+            ``"profile"`` or ``"custom"``; ``"auto"`` infers the task from the labels of the
+            dataset. A loss function ``loss(logits, labels)`` is also accepted, or an
+            `Objective`, which can also set a step, metrics and class weights.
         epochs: The number of passes over the training set. If None, the network's default
             is used. A network without a default is trained for 20 epochs. With a
             validation set, rounds of 20, 40 and 80 further epochs follow while the

@@ -1,6 +1,8 @@
 """Creates the network of a run, and checks task, network and data before training."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from seqloom._key import Key
 from seqloom._warning import warn_user
 from seqloom.data._parts import hash_sequences
 from seqloom.errors import ArgumentError, FormatError, LabelError, RecordError, SeqloomError
-from seqloom.infer._forward import Forward
+from seqloom.infer._forward import Forward, find_label_name
 from seqloom.infer._input_warnings import warn_of_unsuitable_set
 from seqloom.infer._loop import (
     check_lengths,
@@ -19,7 +21,16 @@ from seqloom.infer._loop import (
     warn_of_padding,
 )
 from seqloom.infer._predict import check_label_values, check_labels
-from seqloom.models import Classify, Custom, Examples, Multilabel, Regress, Task, Trained
+from seqloom.models import (
+    Classify,
+    Custom,
+    Examples,
+    Multilabel,
+    Profile,
+    Regress,
+    Task,
+    Trained,
+)
 from seqloom.models._examples import check_examples, noun_of
 from seqloom.models._trained import config_of
 from seqloom.models._training_facts import TrainedOn, compute_training_hashes
@@ -30,7 +41,11 @@ from seqloom.train._ranks import Ranks
 from seqloom.train._settings import FitSettings
 from seqloom.train._values import ClassWeight
 
-_LABEL_TASKS = (Classify.name, Regress.name, Multilabel.name)
+_LABEL_TASKS = (Classify.name, Regress.name, Multilabel.name, Profile.name)
+# Number of training regions whose counts determine the weight of the count loss.
+_COUNTED_REGIONS = 256
+# The weight is the median count divided by this number, as in chrombpnet.
+_COUNT_SCALE = 10.0
 
 
 def prepare(
@@ -94,7 +109,9 @@ def _set_task(parts: list[Arrays], task: str) -> None:
     """Set the task of arrays and its classes, which are integers from 0 in all sets."""
     labels = [np.asarray(part.labels) for part in parts]
     for part in parts:
-        if task == Classify.name:
+        if task == Profile.name:
+            count = labels[0].shape[1] if labels[0].ndim > 1 else 1
+        elif task == Classify.name:
             count = 1 + int(max(it.max(initial=0) for it in labels))
         else:
             count = max(1 if it.ndim == 1 else it.shape[1] for it in labels)
@@ -157,6 +174,7 @@ def _prepare_builtin(
     described = describe(train, task, settings.objective.class_weight)
     network = _make_network(model, settings)
     Forward.of(network)
+    described = _with_likelihood(described, network)
     outputs = getattr(config_of(network), "outputs", None)
     if outputs is not None and outputs != len(described.columns):
         raise ArgumentError(
@@ -216,7 +234,7 @@ def _make_network(model: Config | Module, settings: FitSettings) -> Module:
 
 def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
     """Return the task of a training set; raise if the labels do not suit it."""
-    if train.labels is None or train.task is None:
+    if train.task is None or (train.labels is None and train.task != Profile.name):
         raise LabelError("the training set has no labels; pass labels= to its dataset")
     if task not in {"auto", train.task}:
         raise LabelError(
@@ -226,6 +244,8 @@ def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
     check_label_values(train)
     if class_weight is not None and train.task != Classify.name:
         raise ArgumentError(f"class_weight is for classes, but the task is {train.task}")
+    if train.task == Profile.name:
+        return _profile(train)
     labels, columns = np.asarray(train.labels), tuple(train.classes)
     if train.task == Classify.name:
         return _classify(labels, columns, class_weight)
@@ -302,6 +322,32 @@ def _regress(labels: NDArray[np.float32], names: tuple[str, ...]) -> Regress:
                 "learn; choose another column or other records"
             )
     return Regress(names, tuple(mean.tolist()), tuple(deviation.tolist()))
+
+
+def _profile(train: Examples) -> Profile:
+    """Return the task of tracks; the weight of the count loss depends on the counts."""
+    count = min(len(train), _COUNTED_REGIONS)
+    batch = train.batch(np.linspace(0, len(train) - 1, count).astype(np.int64))
+    counts = np.asarray(batch[find_label_name(batch) or "tracks"])
+    if counts.ndim != 3:  # noqa: PLR2004 - regions, tracks and positions
+        raise LabelError(
+            f"tracks must be an array (regions, tracks, positions), got {counts.shape}"
+        )
+    if not (counts >= 0).all():
+        raise LabelError(
+            f"tracks must be counts of 0 or more, got {np.min(counts):g}; open the tracks "
+            "with missing=0, and without negative values"
+        )
+    median = float(np.median(counts.sum(axis=(1, 2), dtype=np.float64)))
+    weight = max(1.0, median / _COUNT_SCALE)
+    return Profile(tuple(train.classes), count_weight=weight)
+
+
+def _with_likelihood(task: Task, network: Any) -> Task:
+    """Return the task of tracks with the likelihood that the network's outputs suit."""
+    if not isinstance(task, Profile):
+        return task
+    return replace(task, likelihood=getattr(network, "likelihood", task.likelihood))
 
 
 def describe_conflicts(train: Data) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data._describe import describe_residue_counts
-from seqloom.infer._scores import ranking_values
-from seqloom.models import Classify, Multilabel, Regress, Task, Trained
+from seqloom.infer._scores import compute_exact_scores, ranking_values
+from seqloom.models import Classify, Multilabel, Profile, Regress, Task, Trained
 from seqloom.nn._metrics import auprc, auroc, confusion_matrix
 from seqloom.report import (
     Confusion,
@@ -32,6 +32,7 @@ from seqloom.train._prepare import describe_conflicts
 from seqloom.train._probabilities import probability_sections
 from seqloom.train._residue_sections import class_logos, mistakes_section
 from seqloom.train._selection import Candidate, name_model
+from seqloom.train._track_results import make_track_section
 
 # The report explains one wrong prediction per 20 training records, to limit computing
 # time.
@@ -48,6 +49,7 @@ _METRIC_TITLES = {
     "pearson": "Pearson",
     "spearman": "Spearman",
     "rmse": "RMSE",
+    "jensen_shannon": "Jensen-Shannon distance",
 }
 _DATA_NOTES = {
     "dropped": "{count} intervals extend beyond their chromosome and were left out.",
@@ -156,8 +158,8 @@ def _tiles(parts: dict[str, Part]) -> Iterator[Tile]:
 
 
 def _learning_curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
-    """Yield the learning curves: loss, and accuracy or r2, by epoch."""
-    for metric in ("loss", "accuracy", "r2"):
+    """Yield the learning curves: loss, and accuracy, r2 or the distance, by epoch."""
+    for metric in ("loss", "accuracy", "r2", "jensen_shannon"):
         series: dict[str, list[float]] = {}
         for label, prefix in (("training", "train"), ("validation", "valid")):
             key = f"{prefix}_{metric}"
@@ -169,7 +171,14 @@ def _learning_curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
 
 
 def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
-    """Yield the true and the predicted values of each regression output."""
+    """Yield the true and the predicted values of each output, or the log counts."""
+    if isinstance(task, Profile):
+        for part in parts.values():
+            predicted = compute_exact_scores(task, part.scores)
+            true, guess = task.count_logs(part.labels, predicted)
+            for position, name in enumerate(task.columns):
+                title = f"log(1 + count) of {name}"
+                yield Scatter(title, true[:, position], guess[:, position])
     if not isinstance(task, Regress):
         return
     for part in parts.values():
@@ -231,6 +240,8 @@ def _result_sections(
     for name, part in first.items():
         if isinstance(task, (Classify, Multilabel)):
             yield from probability_sections(task, name, part)
+        if isinstance(task, Profile):
+            yield make_track_section(task, name, part)
     yield Section(title="Limitations", note=" ".join(limits_of(trained, evaluated)))
     sources = {"test": job.parts.test, "validation": job.parts.valid}
     for name, part in first.items():

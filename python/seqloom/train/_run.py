@@ -299,7 +299,8 @@ def results_of(run: Run) -> dict[str, Any]:
     for name, part in _parts_of(run).items():
         words = [*part.scores.ids, *task.columns, *map(str, np.ravel(part.labels).tolist())]
         text = "\0".join(words).encode("utf-8", "surrogatepass")
-        metrics, intervals = part.metrics, find_intervals(task, part.metrics, part.labels)
+        metrics = part.metrics
+        intervals = find_intervals(task, metrics, part.labels, scores=part.scores)
         parts[name] = {
             "records": hashlib.blake2b(text, digest_size=8).hexdigest(),
             "metrics": {

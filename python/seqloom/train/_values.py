@@ -27,7 +27,7 @@ ClassWeight: TypeAlias = Literal["balanced"] | Mapping[str, float] | Sequence[fl
 DEFAULT_LR = 1e-3
 LOSS_NAME = "loss"  # the name of the loss in the history of a run
 DEFAULT_PRECISION = "float32"
-_TASK_NAMES = ("auto", "classify", "regress", "multilabel", "custom")
+_TASK_NAMES = ("auto", "classify", "regress", "multilabel", "profile", "custom")
 PRECISIONS = (DEFAULT_PRECISION, "bfloat16", "float16")
 EQUAL_AVERAGE = "equal"  # the weights of all updates are averaged equally
 
@@ -48,10 +48,10 @@ class Objective:
     """The task and the loss of a network, for the argument ``objective`` of `fit`.
 
     Args:
-        task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"custom"``, which
-            accepts labels of any kind and needs a `loss` or `step`. ``"auto"`` infers
-            the task from the labels of a dataset; for arrays, for loaders and with a
-            `step`, the task is ``"custom"``.
+        task: ``"classify"``, ``"regress"``, ``"multilabel"``, ``"profile"`` for tracks,
+            or ``"custom"``, which accepts labels of any kind and needs a `loss` or
+            `step`. ``"auto"`` infers the task from the labels of a dataset; for arrays,
+            for loaders and with a `step`, the task is ``"custom"``.
         loss: A function ``loss(logits, labels)`` that replaces the loss of the task. The
             labels are the array ``label``, ``labels``, ``y`` or ``target`` of the batch.
         step: A function ``step(model, batch, key)`` that calls the network and computes the
