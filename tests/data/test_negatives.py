@@ -161,7 +161,9 @@ def test_too_few_candidates_are_counted_with_a_warning(tmp_path):
     path = tmp_path / "g.fa"
     path.write_text(f">chr1\n{'GC' * 300}{'AT' * 300}{'GC' * 100}\n")
     peaks = {"chrom": ["chr1"] * 3, "start": [0, 100, 700], "stop": [100, 200, 800]}
-    with pytest.warns(DataWarning, match=r"2 of 9 negatives .* 0.98-1 \(2 missing\)"):
+    with pytest.warns(
+        DataWarning, match="2 of 9 negatives are missing; for example, 2 with 0.98-1"
+    ):
         found = sl.data.negatives(peaks, path, ratio=3, width=100)
     assert found.report["missing"] == 2
     assert found.report["missing_by_gc"] == {"0.98-1": 2}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.data._similarity import KmerHashing, find_similar, group_similar
+from seqloom.data._similarity import KmerHashing, KmerSets, find_similar, group_similar
 from seqloom.errors import SeenRecordsWarning
 
 COMPLEMENT = bytes.maketrans(b"ACGT", b"TGCA")
@@ -80,17 +80,17 @@ def test_a_fraction_of_the_kmers_gives_the_same_answer(monkeypatch):
     monkeypatch.setattr("seqloom.data._similarity._MAX_COMPARED_KMERS", 6000)
     found, _ = find_similar(sequences, known)
     assert found.tolist() == expected.tolist()
-    assert KmerHashing.choose(known).hash(known)[0].size < 9000
+    assert KmerSets.of(KmerHashing.choose(known), known).hashes.size < 9000
 
 
 @pytest.mark.parametrize("size", [16, 64])
 def test_the_size_of_a_block_does_not_change_the_hashes(monkeypatch, size):
     sequences = random_sequences(20, 33)
-    expected = KmerHashing.choose(sequences).hash(sequences)
+    expected = KmerSets.of(KmerHashing.choose(sequences), sequences)
     monkeypatch.setattr("seqloom.data._similarity._BLOCK_POSITIONS", size)
-    found = KmerHashing.choose(sequences).hash(sequences)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+    found = KmerSets.of(KmerHashing.choose(sequences), sequences)
+    np.testing.assert_array_equal(found.hashes, expected.hashes)
+    np.testing.assert_array_equal(found.rows, expected.rows)
 
 
 def test_similar_sequences_are_in_one_group():

@@ -47,6 +47,10 @@ COMMANDS = {
             "differ."
         ),
     ),
+    "check": (
+        "_check",
+        "Find validation intervals that repeat training sequences, and compare both sets.",
+    ),
     "embed": ("_embed", "Compute embeddings of protein sequences with ESM-2."),
     "bed": ("_bed", "Inspect, convert and subset PLINK genotypes (.bed, .fam, .bim)."),
     "export": ("_export", "Export a trained model for use without Python."),

@@ -16,6 +16,8 @@ from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.data.genotype._genotype_dataset import GenotypeDataset
 from seqloom.data.interval._filter import filter_intervals
 from seqloom.data.interval._interval_dataset import IntervalDataset, windows
+from seqloom.data.interval._leakage import check_leakage
+from seqloom.data.interval._leakage_report import IntervalSummary, LeakageReport
 from seqloom.data.interval._negatives import negatives
 from seqloom.data.interval._regions import Regions
 from seqloom.data.label._labels import Labels
@@ -40,7 +42,9 @@ __all__ = [
     "GenotypeEncoder",
     "Ids",
     "IntervalDataset",
+    "IntervalSummary",
     "Labels",
+    "LeakageReport",
     "LengthBucketSampler",
     "PackedStream",
     "PadCollator",
@@ -54,6 +58,7 @@ __all__ = [
     "VarlenCollator",
     "WeightedSampler",
     "cached",
+    "check_leakage",
     "create_async_dataloader",
     "default_collate",
     "filter_intervals",

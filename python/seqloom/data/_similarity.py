@@ -1,21 +1,27 @@
-"""Find similar sequences, which share at least half of the k-mers of the shorter one."""
+"""Find similar sequences, which share a fraction of the k-mers of the shorter one."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from seqloom._ragged import lengths_to_offsets
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-# Two sequences are similar if the shorter one shares this fraction of its k-mers.
-_MIN_SHARED = 0.5
+    Integers = NDArray[np.int64]
+    Hashes = NDArray[np.uint64]
+
+# Two sequences are similar if the shorter one shares this fraction of its k-mers, and
+# homologous if it shares the smaller fraction. Of two copies with 95 % equal bases, the
+# expected fraction of shared 12-mers is 0.95 ** 12 = 0.54.
+MIN_SIMILAR, MIN_HOMOLOGOUS = 0.5, 0.25
 # Unrelated sequences share few k-mers of this length.
 _K_OF_BASES, _K_OF_AMINO_ACIDS = 12, 6
 # Maximum number of compared k-mers: those with the smallest hashes (FracMinHash, Irber et
@@ -24,11 +30,12 @@ _MAX_COMPARED_KMERS = 1 << 22
 # Maximum number of sequences with the same k-mer that are compared.
 _MAX_SEQUENCES_PER_KMER = 1000
 _BLOCK_POSITIONS = 1 << 16
+_BLOCK_PAIRS = 1 << 22
 # Sequences with this fraction of bases are DNA or RNA.
 _MIN_BASE_FRACTION = 0.95
 _BASES, _COMPLEMENTS = b"ACGTU", b"TGCAA"
 _MASKED_AMINO_ACIDS = b"X*-.?"
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_MULTIPLIER = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,54 +56,64 @@ class KmerHashing:
         counts = Counter(b"".join(sequences[:1000]))
         bases = sum(counts[letter] for letter in _BASES + b"N")
         is_nucleic = bases >= _MIN_BASE_FRACTION * counts.total()
-        scale = -(-sum(map(len, sequences)) // _MAX_COMPARED_KMERS)
-        return cls(is_nucleic, np.uint64((2**64 - 1) // max(1, scale)))
+        return cls.of_size(sum(map(len, sequences)), is_nucleic=is_nucleic)
+
+    @classmethod
+    def of_size(cls, residues: int, *, is_nucleic: bool) -> KmerHashing:
+        """Choose the fraction of k-mers to compare in sets with a number of residues."""
+        scale = max(1, -(-residues // _MAX_COMPARED_KMERS))
+        return cls(is_nucleic, np.uint64((2**64 - 1) // scale))
 
     def hash(
-        self, sequences: Sequence[bytes]
-    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        self, letters: NDArray[np.uint8], offsets: Integers
+    ) -> tuple[Hashes, Integers]:
         """Return the hashes of the compared k-mers, and the sequence of each k-mer."""
-        letters = np.frombuffer(b"".join(sequences), np.uint8)
-        lengths = np.array([len(it) for it in sequences], np.int64)
-        row_of = np.repeat(np.arange(lengths.size), lengths)
         found, rows = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
         count = letters.size - self.k + 1
         for start in range(0, count, _BLOCK_POSITIONS):
             stop = min(start + _BLOCK_POSITIONS, count)
             hashes, is_valid = self._hash_block(letters[start : stop + self.k - 1])
-            row_at_start = row_of[start:stop]
-            is_inside = row_at_start == row_of[start + self.k - 1 : stop + self.k - 1]
-            chosen = is_valid & is_inside & (hashes <= self.max_hash)
-            found.append(hashes[chosen])
-            rows.append(row_at_start[chosen])
+            at = np.flatnonzero(is_valid & (hashes <= self.max_hash))
+            row = np.searchsorted(offsets, at + start, "right") - 1
+            is_inside = at + start + self.k <= offsets[row + 1]
+            found.append(hashes[at[is_inside]])
+            rows.append(row[is_inside])
         return np.concatenate(found), np.concatenate(rows)
 
-    def _hash_block(
-        self, letters: NDArray[np.uint8]
-    ) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    def _hash_block(self, letters: NDArray[np.uint8]) -> tuple[Hashes, NDArray[np.bool_]]:
         """Hash the k-mer at each position; also return which k-mers are unambiguous."""
-        count = letters.size - self.k + 1
         codes, complements, is_known = _code_tables(is_nucleic=self.is_nucleic)
-        hashes, is_valid = np.zeros(count, np.uint64), np.ones(count, np.bool_)
-        for offset in range(self.k):
-            part = letters[offset : offset + count]
-            hashes = hashes * _MULTIPLIER + codes[part]
-            is_valid &= is_known[part]
+        hashes = _hash_kmers(codes[letters], self.k)
         if self.is_nucleic:
             # The k-mers of both strands have the same hash.
-            reverse = np.zeros(count, np.uint64)
-            for offset in reversed(range(self.k)):
-                reverse = reverse * _MULTIPLIER + complements[letters[offset:][:count]]
+            reverse = _hash_kmers(complements[letters], self.k, is_reverse=True)
             hashes = np.minimum(hashes, reverse)
         hashes ^= hashes >> np.uint64(32)
-        hashes *= _MULTIPLIER
+        hashes *= np.uint64(_MULTIPLIER)
         hashes ^= hashes >> np.uint64(29)
-        return hashes, is_valid
+        unknown_before = np.zeros(letters.size + 1, np.int32)
+        np.cumsum(~is_known[letters], out=unknown_before[1:])
+        return hashes, unknown_before[self.k :] == unknown_before[: -self.k]
 
 
-def _code_tables(
-    *, is_nucleic: bool
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.bool_]]:
+def _hash_kmers(codes: Hashes, k: int, *, is_reverse: bool = False) -> Hashes:
+    """Hash the k-mer at each position as a polynomial, from the hashes of its halves."""
+    if k == 1:
+        return codes
+    half = k // 2
+    parts = _hash_kmers(codes, half, is_reverse=is_reverse)
+    left, right = parts[: parts.size - half], parts[half:]
+    power = np.uint64(pow(_MULTIPLIER, half, 2**64))
+    hashes = left + right * power if is_reverse else left * power + right
+    if k % 2 == 0:
+        return hashes
+    last = codes[k - 1 :]
+    if is_reverse:
+        return hashes[:-1] + last * np.uint64(pow(_MULTIPLIER, k - 1, 2**64))
+    return hashes[:-1] * np.uint64(_MULTIPLIER) + last
+
+
+def _code_tables(*, is_nucleic: bool) -> tuple[Hashes, Hashes, NDArray[np.bool_]]:
     """Return a random number for each character, and for its complement."""
     draw = np.random.default_rng(0)
     codes = draw.integers(0, 2**64, 256, np.uint64, endpoint=False)
@@ -109,7 +126,69 @@ def _code_tables(
     else:
         is_known = np.ones(256, np.bool_)
         is_known[list(_MASKED_AMINO_ACIDS)] = False
+    for table in (codes, complements, is_known):  # lower case is soft-masked
+        table[ord("a") : ord("z") + 1] = table[ord("A") : ord("Z") + 1]
     return codes, complements, is_known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KmerSets:
+    """The compared k-mers of sequences, each once for a sequence, sorted by hash."""
+
+    hashes: Hashes
+    rows: Integers
+    counts: Integers  # number of k-mers of each sequence
+
+    @classmethod
+    def of(cls, hashing: KmerHashing, sequences: Sequence[bytes]) -> KmerSets:
+        """Hash the k-mers of sequences."""
+        letters = np.frombuffer(b"".join(sequences), np.uint8)
+        offsets = lengths_to_offsets(np.array([len(it) for it in sequences], np.int64))
+        return cls.join([hashing.hash(letters, offsets)], len(sequences))
+
+    @classmethod
+    def join(cls, parts: Sequence[tuple[Hashes, Integers]], size: int) -> KmerSets:
+        """Sort the hashes of ``size`` sequences, whose rows are known."""
+        hashes = np.concatenate([it for it, _ in parts])
+        rows = np.concatenate([it for _, it in parts])
+        order = np.lexsort((rows, hashes))
+        hashes, rows = hashes[order], rows[order]
+        is_first = np.ones(hashes.size, np.bool_)
+        is_first[1:] = (hashes[1:] != hashes[:-1]) | (rows[1:] != rows[:-1])
+        hashes, rows = hashes[is_first], rows[is_first]
+        return cls(hashes, rows, np.bincount(rows, minlength=size))
+
+    def match(
+        self, known: KmerSets, least: float
+    ) -> Iterator[tuple[Integers, Integers, NDArray[np.float64]]]:
+        """Yield rows of these and of known sequences, and the shared fraction of k-mers.
+
+        A pair is yielded if it shares at least a fraction of the k-mers of the shorter one.
+        The pairs are sorted by rows.
+        """
+        first = np.searchsorted(known.hashes, self.hashes)
+        sizes = np.searchsorted(known.hashes, self.hashes, "right") - first
+        sizes = np.minimum(sizes, _MAX_SEQUENCES_PER_KMER)
+        # All k-mers of a sequence are in the same block.
+        pairs = np.bincount(self.rows, sizes, self.counts.size).cumsum()
+        blocks = (pairs // _BLOCK_PAIRS).astype(np.int64)[self.rows]
+        order = np.argsort(blocks, kind="stable")
+        order = order[sizes[order] > 0]
+        for at in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1):
+            codes = np.repeat(self.rows[at], sizes[at]) * known.counts.size
+            codes += known.rows[_list_ranges(first[at], sizes[at])]
+            codes, shared = np.unique(codes, return_counts=True)
+            row, other = np.divmod(codes, max(known.counts.size, 1))
+            share = shared / np.minimum(self.counts[row], known.counts[other])
+            is_match = share >= least
+            yield row[is_match], other[is_match], share[is_match]
+
+
+def _list_ranges(starts: Integers, sizes: Integers) -> Integers:
+    """Return the numbers of several ranges."""
+    ends = sizes.cumsum()
+    steps = np.arange(ends[-1] if ends.size else 0)
+    return steps + np.repeat(starts - ends + sizes, sizes)
 
 
 def find_similar(
@@ -117,67 +196,70 @@ def find_similar(
 ) -> tuple[NDArray[np.bool_], int]:
     """Return a mask of sequences that are similar to a known sequence, and k."""
     hashing = KmerHashing.choose(known)
-    index = _KmerIndex(hashing, known)
-    hashes, rows = hashing.hash(sequences)
-    starts = np.searchsorted(rows, np.arange(len(sequences) + 1))
-    parts = (np.unique(hashes[start:stop]) for start, stop in pairwise(starts))
-    return np.array([index.contains(part) for part in parts], np.bool_), hashing.k
-
-
-class _KmerIndex:
-    """The k-mers of known sequences, sorted by their hashes."""
-
-    def __init__(self, hashing: KmerHashing, known: Sequence[bytes]) -> None:
-        hashes, rows = hashing.hash(known)
-        # A k-mer that occurs twice in a sequence is listed once.
-        order = np.lexsort((rows, hashes))
-        hashes, rows = hashes[order], rows[order]
-        is_first = np.ones(hashes.size, np.bool_)
-        is_first[1:] = (hashes[1:] != hashes[:-1]) | (rows[1:] != rows[:-1])
-        self.hashes, self.rows = hashes[is_first], rows[is_first]
-        self.counts = np.bincount(self.rows, minlength=len(known))
-
-    def contains(self, kmers: NDArray[np.uint64]) -> bool:
-        """Return whether a known sequence is similar to a sequence with these k-mers."""
-        starts = np.searchsorted(self.hashes, kmers)
-        stops = np.searchsorted(self.hashes, kmers, side="right")
-        stops = np.minimum(stops, starts + _MAX_SEQUENCES_PER_KMER)
-        ranges = zip(starts.tolist(), stops.tolist(), strict=True)
-        rows = [self.rows[start:stop] for start, stop in ranges if stop > start]
-        if not rows:
-            return False
-        found, shared = np.unique(np.concatenate(rows), return_counts=True)
-        needed = _MIN_SHARED * np.minimum(self.counts[found], kmers.size)
-        return bool((shared >= needed).any())
+    mask = np.zeros(len(sequences), np.bool_)
+    queries = KmerSets.of(hashing, sequences)
+    for rows, _, _ in queries.match(KmerSets.of(hashing, known), MIN_SIMILAR):
+        mask[rows] = True
+    return mask, hashing.k
 
 
 def group_similar(sequences: Sequence[bytes]) -> list[int]:
     """Return a group number of each sequence: similar sequences are in one group."""
     # A sequence joins all groups in which at least half of its k-mers occur (single
     # linkage). Long sequences come first, so that parts of them join their groups.
-    parents = list(range(len(sequences)))
-
-    def find_root(row: int) -> int:
-        while parents[row] != row:
-            parents[row] = parents[parents[row]]
-            row = parents[row]
-        return row
-
-    hashes, rows = KmerHashing.choose(sequences).hash(sequences)
-    starts = np.searchsorted(rows, np.arange(len(sequences) + 1))
-    kmers_of = [set[int](hashes[it:end].tolist()) for it, end in pairwise(starts)]
+    groups = _Groups(len(sequences))
+    sets = KmerSets.of(KmerHashing.choose(sequences), sequences)
+    order = np.argsort(sets.rows, kind="stable")
+    starts = np.searchsorted(sets.rows[order], np.arange(1, len(sequences)))
+    kmers_of = [set[int](it.tolist()) for it in np.split(sets.hashes[order], starts)]
     first_rows = dict[bytes, int]()
     roots_of = dict[int, set[int]]()  # the groups in which each k-mer occurs
     for row in sorted(range(len(sequences)), key=lambda it: -len(kmers_of[it])):
         kmers, counts = kmers_of[row], Counter[int]()
         for kmer in kmers & roots_of.keys():
-            counts.update({find_root(it) for it in roots_of[kmer]})
+            counts.update({groups.find(it) for it in roots_of[kmer]})
         for other, count in counts.items():
-            if count >= _MIN_SHARED * len(kmers):
-                parents[find_root(row)] = find_root(other)
+            if count >= MIN_SIMILAR * len(kmers):
+                groups.join(row, other)
         # Sequences that are shorter than k have no k-mers, but may be equal.
-        parents[find_root(row)] = find_root(first_rows.setdefault(sequences[row], row))
+        groups.join(row, first_rows.setdefault(sequences[row], row))
         for kmer in kmers:
-            roots = {find_root(it) for it in roots_of.get(kmer, ())}
-            roots_of[kmer] = roots | {find_root(row)}
-    return [find_root(row) for row in range(len(sequences))]
+            roots = {groups.find(it) for it in roots_of.get(kmer, ())}
+            roots_of[kmer] = roots | {groups.find(row)}
+    return groups.list_numbers()
+
+
+def group_homologous(sequences: Sequence[bytes]) -> list[int]:
+    """Return a group number of each sequence: homologous sequences are in one group."""
+    groups, first_rows = _Groups(len(sequences)), dict[bytes, int]()
+    for row, sequence in enumerate(sequences):
+        groups.join(row, first_rows.setdefault(sequence, row))
+    kmers = KmerSets.of(KmerHashing.choose(sequences), sequences)
+    for rows, others, _ in kmers.match(kmers, MIN_HOMOLOGOUS):
+        is_new = rows > others
+        for row, other in zip(rows[is_new].tolist(), others[is_new].tolist(), strict=True):
+            groups.join(row, other)
+    return groups.list_numbers()
+
+
+class _Groups:
+    """Groups of sequences that are joined one after the other."""
+
+    def __init__(self, size: int) -> None:
+        self._parents = list(range(size))
+
+    def find(self, row: int) -> int:
+        """Return the number of the group of a sequence."""
+        parents = self._parents
+        while parents[row] != row:
+            parents[row] = parents[parents[row]]
+            row = parents[row]
+        return row
+
+    def join(self, row: int, other: int) -> None:
+        """Move all sequences in the group of ``row`` to the group of ``other``."""
+        self._parents[self.find(row)] = self.find(other)
+
+    def list_numbers(self) -> list[int]:
+        """Return the number of the group of each sequence."""
+        return [self.find(row) for row in range(len(self._parents))]

@@ -55,7 +55,7 @@ class Regions:
         return list(self.table)
 
     def __len__(self) -> int:
-        return len(self.table["chrom"])
+        return len(next(iter(self.table.values())))
 
     def __getitem__(self, name: str) -> list[Any]:
         return self.table[name]
