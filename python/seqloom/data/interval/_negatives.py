@@ -146,8 +146,8 @@ def _count_missing(wanted: Integers, chosen: Integers, bins: _GcBins) -> dict[st
         warn_user(
             f"{report['missing']:,} of {report['wanted']:,} negatives are missing; for "
             f"example, {by_gc[worst]:,} with {worst} G+C. The contigs of the peaks have "
-            "too few intervals with this G+C content. report['missing_by_gc'] counts each bin. "
-            "Pass a smaller ratio, or wider bins (gc_bins)"
+            "too few intervals with this G+C content. report['missing_by_gc'] counts each "
+            "bin. Pass a smaller ratio, or wider bins (gc_bins)"
         )
     return report | {"missing_by_gc": by_gc}
 
