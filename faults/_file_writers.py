@@ -62,6 +62,7 @@ def file_writers() -> Iterator[Writer]:
     yield from map(_index_writer, ("x.fa", "x.fa.gz", "x.fa.bgz"))
     yield Writer("index, .fai and .gzi", _before_fai, _write_fai, _read_fai, is_job=True)
     yield from map(_variant_writer, ("x.vcf", "x.vcf.gz"))
+    yield Writer("tracks", partial(write_track, seed=1), write_track, read_track)
     yield _bed_writer("SNP")
     yield _bed_writer("individual")
     yield Writer("genotypes, create_bed", do_nothing, _create_bed, _read_bed)
@@ -192,6 +193,21 @@ def read_seeds(path: Path, **options: Any) -> list[list[int]]:
         batches = list(reader.batches())
     columns = [(batch.starts, np.ravel(list(batch.info["SEED"]))) for batch in batches]
     return [row for column in columns for row in np.stack(column, 1).tolist()]
+
+
+def write_track(place: Path, *, seed: int = 2, count: int = 60) -> None:
+    """Write random values of a contig."""
+    values = np.random.default_rng(seed).integers(0, 9, count)
+    with sl.io.TrackWriter(place / "x.bw", {"1": count}) as writer:
+        writer.write_values("1", 0, values)
+
+
+def read_track(place: Path) -> list[float] | str:
+    """Return the value of each base."""
+    if not (place / "x.bw").exists():
+        return EMPTY_FOLDER
+    tracks = sl.io.open_tracks(place / "x.bw")
+    return tracks.values("1", 0, tracks.contigs["1"] or 0)[0].tolist()
 
 
 def _bed_writer(major: str) -> Writer:

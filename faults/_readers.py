@@ -16,7 +16,9 @@ from faults._file_writers import (
     draw_genotypes,
     draw_records,
     read_seeds,
+    read_track,
     write_fasta,
+    write_track,
     write_variants,
 )
 from faults._job_writers import (
@@ -46,6 +48,7 @@ def readers() -> Iterator[Reader]:
     yield Reader("batches of sequences", _write_fasta, _read_batches)
     yield from map(_variant_reader, ("x.vcf", "x.vcf.gz"))
     yield Reader("variants of a region", _write_indexed_variants, _read_region)
+    yield Reader("tracks", partial(write_track, count=RECORD_COUNT), read_track)
     yield Reader("genotypes", _write_bed, _read_bed)
     yield Reader("genotype statistics", _write_bed, _read_statistics)
     yield Reader("batches of genotypes", _write_bed, _read_genotypes)

@@ -26,6 +26,7 @@ CRATES = (
     "sequences",
     "index",
     "variants",
+    "tracks",
     "plink",
     "encode",
     "load",

@@ -19,6 +19,7 @@ pub mod scratch;
 pub(crate) mod slow;
 pub mod stateful;
 pub mod streams;
+pub mod tracks;
 pub mod variants;
 
 use std::io::{self, Cursor, Read};

@@ -39,6 +39,17 @@ def join_first_names(names: Sequence[str], count: int = 3) -> str:
     return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 
+def contig_aliases(name: str) -> tuple[str, ...]:
+    """Return the names that other genomes give to a contig; the name itself is first."""
+    bare = name.removeprefix("chr")
+    if bare in {"M", "MT"}:
+        prefix = "chr" if bare != name else ""
+        other = "" if prefix else "chr"
+        names = [f"{each}{mito}" for each in (prefix, other) for mito in ("M", "MT")]
+        return (name, *(each for each in names if each != name))
+    return (name, f"chr{name}" if bare == name else bare)
+
+
 def parse_decimal(text: str) -> float:
     """Parse a decimal number with ASCII digits; raise ValueError for any other text."""
     # Python's ``float`` also accepts ``1_000`` and digits of other scripts.

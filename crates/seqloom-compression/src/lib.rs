@@ -29,6 +29,7 @@ mod gzip;
 pub mod gzip_blocks;
 pub mod index_bytes;
 pub mod input;
+pub mod lines;
 pub mod parallel;
 mod plain;
 #[deny(clippy::indexing_slicing)] // numbers from an index are not trusted

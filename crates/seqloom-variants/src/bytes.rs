@@ -2,10 +2,9 @@
 
 use std::io::{Error, ErrorKind};
 
+use seqloom_compression::lines::append;
 use seqloom_compression::{ReadError, TextSource};
 use seqloom_core::number::as_u64;
-
-use crate::lines::append;
 
 /// A reader of a binary file. A number beyond the end of the file is an
 /// [`UnexpectedEof`](ErrorKind::UnexpectedEof) error.

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use memchr::{memchr, memchr_iter, memmem};
 use seqloom_compression::ReadError;
+use seqloom_compression::lines::Lines;
 use seqloom_core::error::{Fault, FaultKind};
 
-use crate::lines::Lines;
 use crate::report::{VariantReport, shorten};
 
 /// The type of the values of a field.

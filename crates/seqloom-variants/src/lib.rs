@@ -23,7 +23,6 @@ mod genotypes;
 mod header;
 mod index;
 mod index_writer;
-mod lines;
 pub mod normalise;
 mod numbers;
 mod reader;

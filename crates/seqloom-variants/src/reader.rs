@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use seqloom_compression::input::BufferedInput;
+use seqloom_compression::lines::{Lines, append};
 use seqloom_compression::{Compression, ReadError, TextSource, UnpackOptions, open_text};
 use seqloom_core::error::{Error, Fault, Result};
 
@@ -12,7 +13,6 @@ use crate::columns::VariantColumns;
 use crate::fields::Field;
 use crate::header::{Header, check_start, read_header};
 use crate::index::open_regions;
-use crate::lines::{Lines, append};
 use crate::record::RecordParser;
 use crate::report::VariantReport;
 use crate::samples::SampleChoice;

@@ -138,6 +138,7 @@ class BatchMaker:
         if self.augment is not None:
             keys = Key(self.seed, epoch).each(columns["ordinal"])
             letters = apply_augment(self.augment, letters, keys, num_threads=num_threads)
+            self.source.follow_augment(columns, self.augment, keys)
         if self.encoder is None:
             return batch | sequence_columns(letters) | columns
         encoded = self._encode_rows(rows, fetched._replace(letters=letters), options)

@@ -172,6 +172,12 @@ class CachedSource(Source):
         """Return the other columns of the records, such as ``file``."""
         return read_columns(self._source, self._rows[rows], epoch)
 
+    def follow_augment(
+        self, columns: dict[str, Any], augment: Any, keys: NDArray[np.uint32]
+    ) -> None:
+        """Change columns with values for each position as augmented sequences change."""
+        self._source.follow_augment(columns, augment, keys)
+
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
     ) -> AlphabetError:

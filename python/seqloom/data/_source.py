@@ -184,6 +184,12 @@ class Source(ABC):
         del rows, epoch
         return {}
 
+    def follow_augment(
+        self, columns: dict[str, Any], augment: Any, keys: NDArray[np.uint32]
+    ) -> None:
+        """Change columns with values for each position as augmented sequences change."""
+        del columns, augment, keys  # sequences have no such columns
+
     def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
         """Return one value per row, to split a dataset by groups."""
         del labels

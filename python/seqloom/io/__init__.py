@@ -1,4 +1,4 @@
-"""Read, write, index and summarise files of sequences, genotypes and variants."""
+"""Read, write, index and summarise files of sequences, genotypes, variants and tracks."""
 
 from seqloom.io._index import SequenceIndex
 from seqloom.io._index_file import build_index
@@ -8,6 +8,8 @@ from seqloom.io._profile import LengthBin, PositionBin, QualityBin, QualitySumma
 from seqloom.io._reader import ReadReport, SequenceReader
 from seqloom.io._records import SequenceBatch, SequenceRecord
 from seqloom.io._summary import Summary
+from seqloom.io._track_writer import TrackWriter
+from seqloom.io._tracks import TrackEntries, Tracks, open_tracks
 from seqloom.io._variant_batch import VariantBatch
 from seqloom.io._variant_writer import VariantWriter, WrittenVariants
 from seqloom.io._variants import Oddity, VariantReader, VariantReport, open_variants
@@ -33,6 +35,9 @@ __all__ = [
     "SequenceReader",
     "SequenceRecord",
     "Summary",
+    "TrackEntries",
+    "TrackWriter",
+    "Tracks",
     "VariantBatch",
     "VariantReader",
     "VariantReport",
@@ -45,6 +50,7 @@ __all__ = [
     "inspect_bed",
     "open_bed",
     "open_sequences",
+    "open_tracks",
     "open_variants",
     "to_bed",
     "write_sequences",

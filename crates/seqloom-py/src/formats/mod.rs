@@ -8,5 +8,6 @@ pub(crate) mod plink;
 pub(crate) mod profile;
 pub(crate) mod reader;
 pub(crate) mod source;
+pub(crate) mod tracks;
 pub(crate) mod variants;
 pub(crate) mod write;

@@ -14,6 +14,7 @@ from seqloom.data._encoder import may_drop_residues
 from seqloom.data._source import Fetched, FetchOptions, Source, iterate_letters
 from seqloom.data.interval._intervals import STRAND_SIGNS
 from seqloom.data.interval._spans import sample_shifts
+from seqloom.data.interval._targets import find_reversed
 from seqloom.data.label._labels import MISSING_TEXTS
 from seqloom.data.label._table import format_column_names, suggest_name
 from seqloom.errors import AlphabetError, ArgumentError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from seqloom.data._source import Rows
     from seqloom.data.interval._intervals import Intervals
     from seqloom.data.interval._spans import Genome, Spans
+    from seqloom.data.interval._targets import TrackTargets
     from seqloom.data.label._labels import LabelColumn
 
 
@@ -63,11 +65,12 @@ class IntervalSource(Source):
         alphabet: str | None,
         jitter: int,
         seed: int,
+        targets: TrackTargets | None = None,
     ) -> None:
         self.paths, self.size = (genome.path,), len(intervals)
         self.intervals, self.spans, self._genome = intervals, spans, genome
         self.strand, self.jitter, self._seed = strand, jitter, seed
-        self._given_alphabet = alphabet
+        self._given_alphabet, self._targets = alphabet, targets
         self._encoded: Rows = np.full(self.size, -1)  # lengths; -1 if not yet computed
 
     @property
@@ -147,7 +150,7 @@ class IntervalSource(Source):
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
         """Return file, ordinal, chromosome, start, stop and strand of rows."""
         spans, names = self._spans_at(rows, epoch), self._genome.names
-        return {
+        columns = {
             "file": [self._genome.path] * rows.size,
             "ordinal": rows,
             "chrom": [names[number] for number in spans.chroms.tolist()],
@@ -157,6 +160,17 @@ class IntervalSource(Source):
                 STRAND_SIGNS[sign] for sign in self.intervals.strands[rows].tolist()
             ],
         }
+        if self._targets is not None:
+            is_minus = (self.intervals.strands[rows] < 0) & self.strand
+            columns["tracks"] = self._targets.read(spans, is_minus)
+        return columns
+
+    def follow_augment(
+        self, columns: dict[str, Any], augment: Any, keys: NDArray[np.uint32]
+    ) -> None:
+        """Reverse the tracks of sequences that the augmentation reverse-complements."""
+        if self._targets is not None:
+            self._targets.reverse(columns["tracks"], find_reversed(augment, keys))
 
     def locate(
         self, error: AlphabetError, row: int, epoch: int | None, *, is_augmented: bool
@@ -184,6 +198,8 @@ class IntervalSource(Source):
         spans, strands = self.spans, self.intervals.strands
         for column in (spans.chroms, spans.starts, spans.stops, rows, strands):
             yield column.tobytes()
+        if self._targets is not None:
+            yield from self._targets.content()
         yield labels.to_bytes()
 
 

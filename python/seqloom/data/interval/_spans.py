@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqloom._text import join_first_names
+from seqloom._text import contig_aliases, join_first_names
 from seqloom.data._paths import open_index
 from seqloom.errors import ArgumentError
 
@@ -85,17 +85,6 @@ def _missing_chrom_message(genome: Genome, chrom: str, numbers: dict[str, int]) 
         f"{what}, it has {join_first_names(genome.names)}; pass the genome of the "
         "intervals, or remove such lines"
     )
-
-
-def contig_aliases(name: str) -> tuple[str, ...]:
-    """Return the names that other genomes give to a contig; the name itself is first."""
-    bare = name.removeprefix("chr")
-    if bare in {"M", "MT"}:
-        prefix = "chr" if bare != name else ""
-        other = "" if prefix else "chr"
-        names = [f"{each}{mito}" for each in (prefix, other) for mito in ("M", "MT")]
-        return (name, *(each for each in names if each != name))
-    return (name, f"chr{name}" if bare == name else bare)
 
 
 def _check_summits(intervals: Intervals) -> None:

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
-from seqloom._text import MAX_EXAMPLES, format_count, join_first_names
-from seqloom.data.interval._spans import EDGE_REMEDIES, contig_aliases
+from seqloom._text import (
+    MAX_EXAMPLES,
+    contig_aliases,
+    format_count,
+    join_first_names,
+)
+from seqloom.data.interval._spans import EDGE_REMEDIES
 from seqloom.errors import FormatError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from seqloom.data._encoder import check_encoder
 from seqloom.data._frame import Frame, to_values
 from seqloom.data._position import check_integer
 from seqloom.data._source import Fetched, FetchOptions, Source
-from seqloom.data.interval._interval_dataset import label_intervals
+from seqloom.data.interval._interval_labels import label_intervals
 from seqloom.data.interval._interval_source import choose_alphabet, reverse_complement
 from seqloom.data.interval._intervals import MAX_POSITION, Intervals
 from seqloom.data.interval._spans import EDGE_CHOICES, Genome

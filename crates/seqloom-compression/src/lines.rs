@@ -3,21 +3,23 @@
 use std::{io, mem};
 
 use memchr::memchr;
-use seqloom_compression::{ReadError, TextSource};
 use seqloom_core::number::as_u64;
 
+use crate::{ReadError, TextSource};
+
 /// A line without its line feed.
-#[derive(Clone, Copy)]
-pub(crate) struct Line<'a> {
-    pub(crate) text: &'a [u8],
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// The text of the line.
+    pub text: &'a [u8],
     /// The one-based number of the line.
-    pub(crate) number: u64,
+    pub number: u64,
     /// The offset of the line in the text.
-    pub(crate) byte: u64,
+    pub byte: u64,
 }
 
 /// A reader of lines.
-pub(crate) struct Lines {
+pub struct Lines {
     text: Box<dyn TextSource>,
     /// A line that began in an earlier text buffer.
     carry: Vec<u8>,
@@ -30,7 +32,8 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn new(text: Box<dyn TextSource>) -> Self {
+    /// Returns a reader of the lines of a text.
+    pub fn new(text: Box<dyn TextSource>) -> Self {
         Self {
             text,
             carry: Vec::new(),
@@ -43,7 +46,7 @@ impl Lines {
     }
 
     /// Returns the next line or `None` at the end of the text.
-    pub(crate) fn next_line(&mut self) -> Result<Option<Line<'_>>, ReadError> {
+    pub fn next_line(&mut self) -> Result<Option<Line<'_>>, ReadError> {
         self.text.consume(mem::take(&mut self.pending));
         self.byte = self.next_byte;
         self.carry.clear();
@@ -99,7 +102,7 @@ impl Lines {
 }
 
 /// Appends bytes, or returns an error if they do not fit in memory.
-pub(crate) fn append(out: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
+pub fn append(out: &mut Vec<u8>, bytes: &[u8]) -> io::Result<()> {
     out.try_reserve(bytes.len())
         .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
     out.extend_from_slice(bytes);

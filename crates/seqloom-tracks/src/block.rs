@@ -1,0 +1,144 @@
+//! Decodes the blocks with the values of a bigWig file.
+
+use std::fmt;
+
+use seqloom_compression::disk::DiskFile;
+use seqloom_core::error::{Fault, FaultKind};
+use sirocco::Format;
+use sirocco::inflate::Decoder;
+
+use crate::bytes::{ByteOrder, damage, read_bytes};
+use crate::index::BlockPlace;
+use crate::track::Entries;
+
+const HEADER_BYTES: usize = 24;
+/// The maximum size of a block: its header, and 65,535 items of at most 12 bytes.
+pub(crate) const MAX_BLOCK_BYTES: usize = HEADER_BYTES + 65_535 * 12;
+
+/// The block that was decoded last, and memory for the next block.
+#[derive(Default)]
+pub(crate) struct BlockBuffer {
+    /// The file and offset of the block; several files share a buffer.
+    last: Option<(usize, u64)>,
+    pub(crate) entries: Entries,
+    pub(crate) contig: u32,
+    text: Vec<u8>,
+    decoder: Option<Decoder>,
+}
+
+impl fmt::Debug for BlockBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BlockBuffer")
+            .field("last", &self.last)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How the blocks of a file are stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockFormat {
+    pub(crate) order: ByteOrder,
+    pub(crate) is_compressed: bool,
+}
+
+impl BlockBuffer {
+    /// Reads and decodes a block, unless it is the last block. `file_number` distinguishes
+    /// files.
+    pub(crate) fn load(
+        &mut self,
+        file: &DiskFile,
+        file_number: usize,
+        place: &BlockPlace,
+        format: BlockFormat,
+    ) -> Result<(), Fault> {
+        let key = Some((file_number, place.offset));
+        if self.last == key {
+            return Ok(());
+        }
+        self.last = None;
+        let size = usize::try_from(place.size).unwrap_or(usize::MAX);
+        if size > 2 * MAX_BLOCK_BYTES {
+            return Err(damage(
+                place.offset,
+                "a block is larger than the format allows",
+            ));
+        }
+        let bytes = read_bytes(file, place.offset, size)?;
+        if format.is_compressed {
+            self.decompress(&bytes, place.offset)?;
+        } else {
+            self.text = bytes;
+        }
+        self.decode(place.offset, format.order)?;
+        self.last = key;
+        Ok(())
+    }
+
+    fn decompress(&mut self, bytes: &[u8], offset: u64) -> Result<(), Fault> {
+        let decoder = self
+            .decoder
+            .get_or_insert_with(|| Decoder::new(Format::Zlib));
+        decoder.reset();
+        self.text.resize(MAX_BLOCK_BYTES, 0);
+        let made = decoder.decompress(bytes, &mut self.text, true);
+        let size = match made {
+            Ok(progress) if progress.done => progress.output.len(),
+            _ => {
+                return Err(Fault {
+                    kind: FaultKind::Compression,
+                    ..damage(offset, "a compressed block is damaged; copy the file again")
+                });
+            }
+        };
+        self.text.truncate(size);
+        Ok(())
+    }
+
+    /// Reads the header and the items of a block.
+    fn decode(&mut self, offset: u64, order: ByteOrder) -> Result<(), Fault> {
+        let bytes = self.text.as_slice();
+        let [kind, _, ..] = *bytes.get(20..).unwrap_or_default() else {
+            return Err(damage(offset, "a block is shorter than its header"));
+        };
+        self.contig = order.u32(bytes, 0);
+        let (mut start, step) = (order.u32(bytes, 4), order.u32(bytes, 12));
+        let span = order.u32(bytes, 16);
+        let count = usize::from(order.u16(bytes, 22));
+        let item_bytes = match kind {
+            1 => 12,
+            2 => 8,
+            3 => 4,
+            _ => {
+                return Err(damage(
+                    offset,
+                    format!("expected a block of type 1, 2 or 3, found {kind}"),
+                ));
+            }
+        };
+        let items = bytes.get(HEADER_BYTES..).unwrap_or_default();
+        if items.len() < count * item_bytes {
+            return Err(damage(
+                offset,
+                format!("a block has fewer than its {count} values"),
+            ));
+        }
+        let entries = &mut self.entries;
+        entries.starts.clear();
+        entries.stops.clear();
+        entries.values.clear();
+        for item in items.chunks_exact(item_bytes).take(count) {
+            match kind {
+                1 => entries.push(order.u32(item, 0), order.u32(item, 4), order.f32(item, 8)),
+                2 => {
+                    let first = order.u32(item, 0);
+                    entries.push(first, first.saturating_add(span), order.f32(item, 4));
+                }
+                _ => {
+                    entries.push(start, start.saturating_add(span), order.f32(item, 0));
+                    start = start.saturating_add(step);
+                }
+            }
+        }
+        Ok(())
+    }
+}

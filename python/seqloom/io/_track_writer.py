@@ -1,0 +1,142 @@
+"""Write bigWig files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from seqloom._arguments import as_integer, as_path, quote
+from seqloom._rust import _native
+from seqloom.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import ArrayLike
+
+_MAX_LENGTH = 1 << 32
+
+
+class TrackWriter:
+    """Writer of a bigWig file.
+
+    Values are written in the order of the contigs and positions, so memory does not grow
+    with the file, except for summaries for genome browsers (at most 200 MB). The file
+    appears at its path only if the ``with`` block succeeds.
+
+    Args:
+        path: The path of the file.
+        contigs: Length of each contig of the genome, in the order in which their values are
+            written.
+
+    Raises:
+        ArgumentError: No contigs are given, or a length is invalid.
+        FileError: The file cannot be written.
+
+    Examples:
+        >>> import numpy as np
+        >>> import seqloom as sl
+        >>> with sl.io.TrackWriter("a.bw", {"chr1": 1000}) as writer:
+        ...     writer.write("chr1", [10, 20], stops=[15, 21], values=[2.5, 1])
+        ...     writer.write_values("chr1", 100, np.arange(4.0), bin=25)
+        >>> sl.io.open_tracks("a.bw").values("chr1", 13, 17, missing=0).tolist()
+        [[2.5, 2.5, 0.0, 0.0]]
+    """
+
+    def __init__(self, path: str | os.PathLike[str], contigs: Mapping[str, int]) -> None:
+        self.path = str(as_path("path", path).expanduser())
+        if not isinstance(contigs, Mapping) or not contigs:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(
+                "contigs must be a dict from the name of each contig to its length, got "
+                f"{quote(contigs)}"
+            )
+        pairs = [
+            (str(name), as_integer(f"contigs[{name!r}]", size, least=1, limit=_MAX_LENGTH))
+            for name, size in contigs.items()
+        ]
+        self._numbers = {name: number for number, (name, _) in enumerate(pairs)}
+        self._native = _native.TrackFileWriter(self.path, pairs)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        if kind is None:
+            self._native.finish()
+        else:
+            self._native.abandon()
+
+    def write(
+        self, chrom: str, starts: ArrayLike, *, stops: ArrayLike, values: ArrayLike
+    ) -> None:
+        """Write ranges of one contig, sorted and without overlaps.
+
+        Args:
+            chrom: Name of the contig.
+            starts: First position of each range, zero-based.
+            stops: Position after the last position of each range.
+            values: Value of each range, stored as float32. NaN is not stored.
+
+        Raises:
+            ArgumentError: The contig is unknown, or ranges are not sorted, overlap, or
+                extend beyond the contig.
+            FileError: The file cannot be written.
+        """
+        self._native.write(
+            self._find_number(chrom),
+            _as_positions("starts", starts),
+            _as_positions("stops", stops),
+            np.ascontiguousarray(values, np.float32).reshape(-1),
+        )
+
+    def write_values(
+        self,
+        chrom: str,
+        start: int,
+        values: ArrayLike,
+        *,
+        bin: int = 1,
+    ) -> None:
+        """Write the values of neighbouring bins.
+
+        Args:
+            chrom: Name of the contig.
+            start: First position of the first bin, zero-based.
+            values: Value of each bin. Neighbouring bins with equal values are stored as one
+                range. NaN is not stored.
+            bin: Number of bases of a bin.
+
+        Raises:
+            ArgumentError: The contig is unknown, or the bins overlap earlier values or
+                extend beyond the contig.
+            FileError: The file cannot be written.
+        """
+        first = as_integer("start", start, limit=_MAX_LENGTH)
+        width = as_integer("bin", bin, least=1, limit=_MAX_LENGTH)
+        numbers = np.ascontiguousarray(values, np.float32).reshape(-1)
+        edges = np.flatnonzero(np.diff(numbers) != 0) + 1
+        rows = np.concatenate([[0], edges]) if numbers.size else edges
+        starts = first + width * rows.astype(np.int64)
+        stops = np.append(starts[1:], first + width * numbers.size)[: rows.size]
+        self.write(chrom, starts, stops=stops, values=numbers[rows])
+
+    def _find_number(self, chrom: str) -> int:
+        if chrom not in self._numbers:
+            raise ArgumentError(
+                f"the file has no contig {chrom!r}; add it to the contigs of the writer"
+            )
+        return self._numbers[chrom]
+
+
+def _as_positions(name: str, values: ArrayLike) -> Any:
+    """Return positions as 32-bit integers."""
+    numbers = np.asarray(values).reshape(-1)
+    if numbers.size and (
+        numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= _MAX_LENGTH
+    ):
+        raise ArgumentError(
+            f"{name} must be integers from 0 to {_MAX_LENGTH - 1:,}, got {quote(values)}"
+        )
+    return numbers.astype(np.uint32)

@@ -1,0 +1,96 @@
+"""Files of the writer are read by pyBigWig and pybigtools."""
+
+from pathlib import Path
+
+import numpy as np
+import pybigtools
+import pyBigWig
+import pytest
+
+import seqloom as sl
+from seqloom.errors import ArgumentError
+
+
+def write_random(path: Path, seed: int, contigs: int) -> dict[str, np.ndarray]:
+    """Write ranges, then single bases; return the value of each base."""
+    rng = np.random.default_rng(seed)
+    lengths = {f"chr{n}": int(rng.integers(80, 20_000)) for n in range(1, contigs + 1)}
+    bases = {n: np.full(size, np.nan, np.float32) for n, size in lengths.items()}
+    with sl.io.TrackWriter(path, lengths) as writer:
+        for name, size in lengths.items():
+            cuts = np.sort(rng.choice(size, 2 * (size // 40), replace=False))
+            starts, stops = cuts[::2], cuts[1::2]
+            values = rng.normal(size=len(starts)).astype(np.float32)
+            writer.write(name, starts, stops=stops, values=values)
+            for start, stop, value in zip(starts, stops, values, strict=True):
+                bases[name][start:stop] = value
+            last = int(stops[-1])
+            counts = rng.poisson(1, size - last).astype(np.float32)
+            counts[rng.random(counts.size) < 0.2] = np.nan
+            writer.write_values(name, last, counts)
+            bases[name][last:] = counts
+    return bases
+
+
+@pytest.mark.parametrize(("seed", "contigs"), [(0, 1), (1, 5), (2, 300)])
+def test_other_packages_read_what_was_written(
+    seed: int, contigs: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.bw"
+    bases = write_random(path, seed, contigs)
+    own, one = sl.io.open_tracks(path), pyBigWig.open(str(path))
+    other = pybigtools.open(str(path))
+    assert own.contigs == one.chroms() == {name: it.size for name, it in bases.items()}
+    for name, expected in bases.items():
+        np.testing.assert_array_equal(own.values(name, 0, expected.size)[0], expected)
+        np.testing.assert_array_equal(
+            one.values(name, 0, expected.size, numpy=True), expected
+        )
+        found = other.values(name, 0, expected.size, fillna=None)
+        np.testing.assert_array_equal(np.asarray(found, np.float32), expected)
+
+
+def test_summaries_of_zoom_levels_are_those_of_the_values(tmp_path: Path) -> None:
+    path = tmp_path / "a.bw"
+    bases = write_random(path, 3, 2)
+    file = pyBigWig.open(str(path))
+    whole = np.concatenate(list(bases.values()))
+    assert file.header()["nBasesCovered"] == np.isfinite(whole).sum()
+    for name, values in bases.items():
+        place = name, 0, values.size
+        wide = values.astype(np.float64)
+        assert file.stats(*place, type="mean")[0] == pytest.approx(np.nanmean(wide))
+        assert file.stats(*place, type="max")[0] == pytest.approx(np.nanmax(wide))
+
+
+def test_the_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "a.bw"
+    writer = sl.io.TrackWriter(path, {"chr1": 10})
+    with pytest.raises(ArgumentError, match="no contig"), writer:
+        writer.write_values("chr2", 0, [1, 2])
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ([(0, 5, 1.0), (4, 6, 1.0)], r"chr1:4-6 must be .* begin at 5 or later"),
+        ([(0, 11, 1.0)], "chr1:0-11 must be within 0 to 10"),
+        ([(3, 3, 1.0)], "not be empty"),
+        ([(-1, 3, 1.0)], "starts must be integers from 0 to"),
+    ],
+)
+def test_wrong_ranges_are_refused(ranges: list, message: str, tmp_path: Path) -> None:
+    starts, stops, values = zip(*ranges, strict=True)
+    with (
+        pytest.raises(ArgumentError, match=message),
+        sl.io.TrackWriter(tmp_path / "a.bw", {"chr1": 10}) as writer,
+    ):
+        writer.write("chr1", starts, stops=stops, values=values)
+
+
+def test_contigs_are_written_in_their_order(tmp_path: Path) -> None:
+    with sl.io.TrackWriter(tmp_path / "a.bw", {"chr1": 10, "chr2": 10}) as writer:
+        writer.write_values("chr2", 0, [1])
+        with pytest.raises(ArgumentError, match="write contigs in the order"):
+            writer.write_values("chr1", 0, [1])
