@@ -94,8 +94,8 @@ def test_shuffled_sequence_has_no_leak(tmp_path):
     first = random_bases(draw, 100_000)
     second = "".join(draw.sample(first, len(first)))
     genome = write_genome(tmp_path / "g.fa", {"chr1": first, "chr2": second})
-    rows = (table_of(intervals_of(*it)) for it in (("chr1", first), ("chr2", second)))
-    report = sl.data.check_leakage(*rows, genome)
+    one, two = (intervals_of(*it) for it in (("chr1", first), ("chr2", second)))
+    report = sl.data.check_leakage(table_of(one), table_of(two), genome)
     assert (report.overlapping, report.homologous) == (0, 0)
     assert report.gc_distance < 0.1
 
@@ -171,6 +171,25 @@ def test_no_leak_remains_after_the_leaks_are_excluded(planted):
     rest = sl.data.filter_intervals(table_of(valid), genome, exclude=leaks)
     assert len(rest) == len(valid) - len(leaks)
     assert not len(sl.data.check_leakage(table_of(train), rest, genome).leaks)
+
+
+def count_leaks(one, two, genome):
+    """The number of intervals of a part of a dataset that repeat another part."""
+    train, valid = (
+        {it: part.group(it) for it in ("chrom", "start", "stop")} for part in (one, two)
+    )
+    return len(sl.data.check_leakage(train, valid, genome).leaks)
+
+
+def test_parts_of_a_split_by_homology_share_no_sequence(planted):
+    genome, train, valid = planted
+    shifted = [(chrom, start + 150, stop + 150) for chrom, start, stop in train[:-1:3]]
+    data = sl.data.IntervalDataset(genome, table_of([*train, *valid, *shifted]))
+    one, two = sl.data.split(data, (0.7, 0.3))
+    assert count_leaks(one, two, genome)
+    one, two = sl.data.split(data, (0.7, 0.3), groups="homology")
+    pairs = [(one, two), *sl.data.folds(data, 3, groups="homology")]
+    assert [count_leaks(*pair, genome) for pair in pairs] == [0] * 4
 
 
 def test_the_width_of_the_model_decides_which_intervals_overlap(planted):

@@ -1,10 +1,18 @@
-"""Similar sequences, which share at least half of their k-mers."""
+"""Similar sequences, which share at least half of their k-mers, and homologous ones."""
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.data._similarity import KmerHashing, KmerSets, find_similar, group_similar
+from seqloom.data._similarity import (
+    KmerHashing,
+    KmerSets,
+    find_similar,
+    group_homologous,
+    group_similar,
+)
 from seqloom.errors import SeenRecordsWarning
 
 COMPLEMENT = bytes.maketrans(b"ACGT", b"TGCA")
@@ -137,6 +145,35 @@ def test_no_sequences_have_no_groups():
     assert group_similar([]) == []
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_homologous_sequences_share_a_quarter_of_their_kmers(seed):
+    known = random_sequences(30, 90, seed=seed)
+    shares = [0.05, 0.1, 0.15, 0.2]
+    sequences = known + [mutate(it, shares[at % 4], at) for at, it in enumerate(known)]
+    sequences += [first[:30] + it[:60] for first, it in pairwise(known[:8])]
+    sets = [set(kmers_of(it, 12)) for it in sequences]
+    groups = list(range(len(sets)))
+    for one in range(len(sets)):
+        for two in range(one):
+            shared = len(sets[one] & sets[two])
+            if shared >= 0.25 * min(len(sets[one]), len(sets[two])):
+                old, new = groups[one], groups[two]
+                groups = [new if it == old else it for it in groups]
+    found = group_homologous(sequences)
+    assert len(set(zip(groups, found, strict=True))) == len(set(groups))
+    assert len(set(found)) == len(set(groups))
+
+
+def test_copies_with_95_percent_identity_are_homologous_on_both_strands():
+    known = random_sequences(200, 200)
+    copies = [mutate(it, 0.05 * 4 / 3, at) for at, it in enumerate(known)]
+    copies = [it.translate(COMPLEMENT)[::-1] for it in copies]
+    found = group_homologous([*known, *copies])
+    hits = sum(one == two for one, two in zip(found[:200], found[200:], strict=True))
+    assert hits >= 0.95 * 200
+    assert len(set(found[:200])) == 200
+
+
 def families(count=40, members=4):
     """A dataset of families of similar sequences with two classes."""
     texts, labels = dict[str, str](), dict[str, str]()
@@ -154,9 +191,10 @@ def family_names(data):
     return {name.split("m")[0] for name in data.ids}
 
 
-def test_a_split_by_similar_separates_no_family():
+@pytest.mark.parametrize("groups", ["similar", "homology"])
+def test_a_split_by_similar_separates_no_family(groups):
     data = families()
-    train, test = sl.data.split(data, (0.7, 0.3), groups="similar")
+    train, test = sl.data.split(data, (0.7, 0.3), groups=groups)
     assert not family_names(train) & family_names(test)
     assert len(train) == 112
 

@@ -42,7 +42,8 @@ class PartOptions:
         group_column: The column of groups, by default group. Without --groups, the column
             is read from the tables of --labels, FILES or --intervals. Special names are
             file (a group for each file), sequence (a group of equal sequences), similar
-            (sequences that share half of their k-mers) and fid (families of a .bed).
+            (sequences that share half of their k-mers), homology (a quarter of them) and
+            fid (families of a .bed).
         test: Files of the test set, which is scored once after training. With
             --intervals, give files of intervals.
         test_chromosomes: Use all intervals on these chromosomes as the test set.

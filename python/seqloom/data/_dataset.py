@@ -251,8 +251,9 @@ class Dataset:
                 ``"stop"``, ``"strand"`` and others for intervals; ``"fid"`` (the family) or
                 ``"label"`` for samples; ``"chromosome"`` for variants. ``"sequence"``
                 returns the sequences in capitals, so that equal sequences form one group.
-                ``"similar"`` returns numbers; sequences that share at least half of the
-                k-mers of the shorter sequence have the same number.
+                ``"similar"`` and ``"homology"`` return numbers; sequences that share at
+                least half, or a quarter, of the k-mers of the shorter one have the same
+                number.
 
         Returns:
             One value for each record.

@@ -122,8 +122,8 @@ def split(
     """Split a dataset at random into subsets that share no records.
 
     Records with equal sequences may fall into different subsets; ``groups="sequence"``
-    keeps equal sequences together, and ``groups="similar"`` also keeps similar sequences
-    together.
+    keeps equal sequences together. ``groups="similar"`` and ``"homology"`` also keep
+    similar sequences together.
 
     The fractions of the dataset are rounded to whole records by the largest remainder
     method. Each subset keeps the order of the dataset. The split depends only on the seed.
@@ -142,8 +142,11 @@ def split(
             sequences form a group. With ``"similar"``, a sequence is in each group of
             longer sequences in which at least half of its k-mers occur, on either
             strand of DNA or RNA. The k-mers are 12-mers of DNA and RNA, and 6-mers of
-            proteins. All records of a group are in the same subset, so subset sizes
-            only approximate the fractions. A record without a group raises an error.
+            proteins. With ``"homology"``, two sequences that share a quarter of the k-mers
+            of the shorter one are in one group, and so are overlapping intervals; then
+            `check_leakage` finds no leak. All records of a group are in the same subset, so
+            subset sizes only approximate the fractions. A record without a group raises an
+            error.
         seed: Seed of the random split.
 
     Returns:
@@ -195,8 +198,8 @@ def folds(
             each class.
         groups: The group of each record, a dict or a pandas series from id to group, or the
             name of a column, such as ``"file"``. With ``"sequence"``, equal sequences form
-            a group, and with ``"similar"`` similar sequences, as in `split`. All records of
-            a group are in the same fold.
+            a group, and with ``"similar"`` or ``"homology"`` similar sequences, as in
+            `split`. All records of a group are in the same fold.
         seed: Seed of the random split.
 
     Returns:

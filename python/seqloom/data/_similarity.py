@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from seqloom._ragged import lengths_to_offsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -229,11 +230,17 @@ def group_similar(sequences: Sequence[bytes]) -> list[int]:
     return groups.list_numbers()
 
 
-def group_homologous(sequences: Sequence[bytes]) -> list[int]:
-    """Return a group number of each sequence: homologous sequences are in one group."""
+def group_homologous(
+    sequences: Sequence[bytes], pairs: Iterable[tuple[int, int]] = ()
+) -> list[int]:
+    """Return a group number of each sequence: homologous sequences are in one group.
+
+    Each of ``pairs`` is homologous for another reason.
+    """
     groups, first_rows = _Groups(len(sequences)), dict[bytes, int]()
-    for row, sequence in enumerate(sequences):
-        groups.join(row, first_rows.setdefault(sequence, row))
+    equal = ((row, first_rows.setdefault(it, row)) for row, it in enumerate(sequences))
+    for row, other in chain(equal, pairs):
+        groups.join(row, other)
     kmers = KmerSets.of(KmerHashing.choose(sequences), sequences)
     for rows, others, _ in kmers.match(kmers, MIN_HOMOLOGOUS):
         is_new = rows > others

@@ -10,7 +10,7 @@ import numpy as np
 
 from seqloom._ragged import Ragged
 from seqloom.data._encoder import Extents, encoded_extents
-from seqloom.data._similarity import group_similar
+from seqloom.data._similarity import group_homologous, group_similar
 from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
 
 _ROWS_PER_READ = 1 << 12
+# Names of groups that are computed from sequences.
+SEQUENCE_GROUPS = ("sequence", "similar", "homology")
 _RESERVED_COLUMNS = frozenset({"id", "label"})
 _BATCH_COLUMNS = _RESERVED_COLUMNS | {"inputs", "sequence", "quality", "lengths", "mask"}
 
@@ -194,13 +196,9 @@ class Source(ABC):
         """Return one value per row, to split a dataset by groups."""
         del labels
         columns = read_columns(self, rows, 0)
-        if self.has_letters and name in {"sequence", "similar"}:
-            # Upper case puts sequences that differ only in soft-masking into the same
-            # group.
-            letters, _ = fetch_letters(self, rows)
-            sequences = [it.upper() for it in letters.to_list()]
-            return sequences if name == "sequence" else group_similar(sequences)
-        known = ("sequence", "similar") if self.has_letters else ()
+        if self.has_letters and name in SEQUENCE_GROUPS:
+            return group_by_sequence(self, rows, name)
+        known = SEQUENCE_GROUPS if self.has_letters else ()
         return select_group_column(name, columns, *known)
 
     def locate(
@@ -277,6 +275,20 @@ def select_group_column(name: str, columns: dict[str, Any], *others: str) -> lis
     raise ArgumentError(
         f"there is no column {name!r} to group by; columns: {known or 'none'}"
     )
+
+
+def group_by_sequence(
+    source: Source, rows: Rows, name: str, *, pairs: Iterable[tuple[int, int]] = ()
+) -> list[Any]:
+    """Group equal, similar or homologous sequences; pairs of rows are homologous too."""
+    letters, _ = fetch_letters(source, rows)
+    # Sequences that differ only in soft-masking are equal.
+    sequences = [it.upper() for it in letters.to_list()]
+    if name == "sequence":
+        return sequences
+    if name == "similar":
+        return group_similar(sequences)
+    return group_homologous(sequences, pairs)
 
 
 def selects_all_rows(rows: Rows, size: int) -> bool:

@@ -80,6 +80,22 @@ class LinearSpans:
         started = np.searchsorted(np.sort(self.starts), others.stops)
         return started - np.searchsorted(np.sort(self.stops), others.starts, "right")
 
+    def find_latest(self) -> tuple[Integers, Integers]:
+        """Return the order of the starts, and the range that ends last up to each."""
+        order = np.argsort(self.starts, kind="stable")
+        stops = self.stops[order]
+        is_latest = stops == np.maximum.accumulate(stops)
+        latest = np.maximum.accumulate(np.where(is_latest, np.arange(order.size), 0))
+        return order, order[latest]
+
+    def list_overlaps(self) -> list[tuple[int, int]]:
+        """Return overlapping pairs that connect all ranges which overlap."""
+        order, latest = self.find_latest()
+        rows, others = order[1:], latest[:-1]
+        is_overlap = self.starts[rows] < self.stops[others]
+        pairs = rows[is_overlap].tolist(), others[is_overlap].tolist()
+        return list(zip(*pairs, strict=True))
+
 
 class BaseCounts:
     """Counts of G and C, and of A, C, G, T and U, before each position of a sequence."""

@@ -11,7 +11,15 @@ from seqloom._key import Key
 from seqloom._ragged import Ragged, lengths_to_offsets
 from seqloom._rust import _native
 from seqloom.data._encoder import may_drop_residues
-from seqloom.data._source import Fetched, FetchOptions, Source, iterate_letters
+from seqloom.data._source import (
+    SEQUENCE_GROUPS,
+    Fetched,
+    FetchOptions,
+    Source,
+    group_by_sequence,
+    iterate_letters,
+)
+from seqloom.data.interval._composition import LinearSpans
 from seqloom.data.interval._intervals import STRAND_SIGNS
 from seqloom.data.interval._spans import sample_shifts
 from seqloom.data.interval._targets import find_reversed
@@ -109,8 +117,11 @@ class IntervalSource(Source):
         return self._encoded[rows]
 
     def group(self, rows: Rows, name: str, labels: NDArray[Any] | None) -> list[Any]:
-        """Return a column of the intervals, without jitter."""
+        """Return a column of the intervals, or groups of sequences, without jitter."""
         del labels
+        if name in SEQUENCE_GROUPS and name not in self.intervals.columns:
+            linear = LinearSpans.of(self.spans.take(rows), self._genome.lengths)
+            return group_by_sequence(self, rows, name, pairs=linear.list_overlaps())
         columns = {
             **self.intervals.columns,
             "chrom": self.intervals.chroms,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _READ_BASES = 1 << 22
 # Columns with more distinct values are not classes.
-_MAX_CLASSES = 50
+_MAX_LABEL_VALUES = 50
 
 
 def check_leakage(
@@ -169,27 +169,25 @@ def _count_classes(table: Intervals, label: str) -> dict[str, int]:
             f"{suggest_name(label, table.columns)}"
         )
     counts = Counter(map(str, table.columns[label]))
-    if len(counts) > _MAX_CLASSES:
+    if len(counts) > _MAX_LABEL_VALUES:
         raise ArgumentError(
             f"{table.what}: the column {label!r} has {len(counts):,} distinct values, but "
-            f"classes can have at most {_MAX_CLASSES}; name another column"
+            f"classes can have at most {_MAX_LABEL_VALUES}; name another column"
         )
     return {name: counts[name] for name in sorted(counts)}
 
 
 def _find_overlaps(train: LinearSpans, valid: LinearSpans) -> tuple[Integers, Floats]:
     """Return an overlapping training range (-1: none), and the share of shared bases."""
-    order = np.argsort(train.starts, kind="stable")
-    starts, stops = train.starts[order], train.stops[order]
     # Of the ranges that start before the end of a range, the one that ends last overlaps
     # it if any does.
-    latest = np.where(stops == np.maximum.accumulate(stops), np.arange(order.size), 0)
-    latest = np.maximum.accumulate(latest)
-    before = np.searchsorted(starts, valid.stops) - 1
+    order, latest = train.find_latest()
+    before = np.searchsorted(train.starts[order], valid.stops) - 1
     at = latest[np.maximum(before, 0)]
-    shared = np.minimum(stops[at], valid.stops) - np.maximum(starts[at], valid.starts)
+    shared = np.minimum(train.stops[at], valid.stops)
+    shared -= np.maximum(train.starts[at], valid.starts)
     is_overlap = (before >= 0) & (shared > 0)
-    return np.where(is_overlap, order[at], -1), shared / (valid.stops - valid.starts)
+    return np.where(is_overlap, at, -1), shared / (valid.stops - valid.starts)
 
 
 def _find_homologous(
