@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Bases are counted in blocks of this size. Arrays of a block fit in the processor's cache,
 # and the allocator reuses their memory.
 _BLOCK_BASES = 1 << 18
-_BYTE_SUM = np.uint64(0x0101010101010101)
+_WORD_BASES = 64
 _LOW_WORD = np.uint64(0xFFFFFFFF)
 
 
@@ -101,23 +101,28 @@ class BaseCounts:
     """Counts of G and C, and of A, C, G, T and U, before each position of a sequence."""
 
     def __init__(self, letters: NDArray[np.uint8]) -> None:
-        # Eight bases are a word; the last word is incomplete.
-        padded = np.zeros(letters.size // 8 * 8 + 8, np.uint8)
+        # Each base is a bit of a word; the last word is incomplete.
+        padded = np.zeros(letters.size // _WORD_BASES * _WORD_BASES + _WORD_BASES, np.uint8)
         padded[: letters.size] = letters
         # The bits that differ between C and G, A and a, or T, t and U are set first.
         is_gc = (padded | 0x24) == ord("g")
         is_known = is_gc | ((padded | 0x20) == ord("a")) | ((padded | 0x21) == ord("u"))
-        self._words = [it.view(np.uint8).view("<u8") for it in (is_gc, is_known)]
-        gc, known = (it * _BYTE_SUM >> np.uint64(56) for it in self._words)
-        self._before = np.zeros(gc.size + 1, np.uint64)
-        np.cumsum(gc | known << np.uint64(32), out=self._before[1:])
+        masks = (is_gc, is_known)
+        self._words = [np.packbits(it, bitorder="little").view("<u8") for it in masks]
+        self._before = np.zeros(self._words[0].size + 1, np.uint64)
+        np.cumsum(_count_bits(*self._words), out=self._before[1:])
 
     def before(self, positions: Integers) -> NDArray[np.uint64]:
         """Return both counts before positions: G and C in the lower 32 bits."""
-        at, bits = positions >> 3, (positions & 7).astype(np.uint64) << np.uint64(3)
-        masks = (np.uint64(1) << bits) - np.uint64(1)
-        gc, known = ((it[at] & masks) * _BYTE_SUM >> np.uint64(56) for it in self._words)
-        return self._before[at] + (gc | known << np.uint64(32))
+        at, bits = np.divmod(positions, _WORD_BASES)
+        masks = (np.uint64(1) << bits.astype(np.uint64)) - np.uint64(1)
+        return self._before[at] + _count_bits(*(it[at] & masks for it in self._words))
+
+
+def _count_bits(gc: NDArray[Any], known: NDArray[Any]) -> NDArray[np.uint64]:
+    """Count the bits of words, with the first count in the lower 32 bits."""
+    low, high = (np.bitwise_count(it).astype(np.uint64) for it in (gc, known))
+    return low | high << np.uint64(32)
 
 
 def count_bases(spans: Spans, genome: Genome) -> tuple[Integers, Integers]:

@@ -233,8 +233,12 @@ def _make_report(check: LeakageReport) -> Report:
             title="Both sets",
             note=_DISTANCE_NOTE,
             drawings=[
-                _plot_histogram("G+C content", check.train.gc, check.valid.gc),
-                _plot_histogram("length", check.train.lengths, check.valid.lengths),
+                _plot_histogram(name, one, two)
+                for name, one, two in (
+                    ("G+C content", check.train.gc, check.valid.gc),
+                    ("length", check.train.lengths, check.valid.lengths),
+                )
+                if np.ptp(np.concatenate([one, two]))
             ],
             table=tables[0],
         )

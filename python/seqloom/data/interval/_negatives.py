@@ -248,7 +248,7 @@ class _Candidates:
 
     def choose(self, wanted: Integers, key: Key) -> _Candidates:
         """Choose random candidates that do not overlap, up to a number in each bin."""
-        by_bin = np.argsort(self.bins.astype(np.int32), kind="stable")
+        by_bin = np.argsort(self.bins.astype(np.int16), kind="stable")
         sizes = np.bincount(self.bins, minlength=wanted.size)
         ends = np.cumsum(sizes)
         taken = dict[int, int]()  # at most one start in each part of the genome
