@@ -34,7 +34,7 @@ impl fmt::Debug for BlockBuffer {
     }
 }
 
-/// How the blocks of a file are stored.
+/// The storage of the blocks of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockFormat {
     pub(crate) order: ByteOrder,

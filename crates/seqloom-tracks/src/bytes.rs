@@ -52,7 +52,7 @@ impl ByteOrder {
     }
 }
 
-/// Reads `size` bytes from offset `at`. The file is asked for its size first, so a wrong
+/// Reads `size` bytes from offset `at`. The size of the file is checked first, so a wrong
 /// number in a damaged file allocates nothing.
 pub(crate) fn read_bytes(file: &DiskFile, at: u64, size: usize) -> Result<Vec<u8>, Fault> {
     let end = at.checked_add(as_u64(size));

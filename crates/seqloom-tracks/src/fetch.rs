@@ -16,7 +16,7 @@ pub struct Span {
     pub start: i64,
 }
 
-/// How the values of a bin are reduced to one number.
+/// The number that replaces the values of a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// The mean.
@@ -45,7 +45,7 @@ pub struct Bins {
     pub count: usize,
     /// The number of bases of a bin.
     pub width: usize,
-    /// How the values of a bin are reduced.
+    /// The number that replaces the values of a bin.
     pub reduction: Reduction,
     /// The value of missing bases.
     pub missing: Missing,

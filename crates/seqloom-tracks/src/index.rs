@@ -36,7 +36,7 @@ struct TreeReader<'a> {
 
 impl TreeReader<'_> {
     /// Calls `visit` with each item of each leaf. `sizes` are the sizes of an item of a
-    /// leaf and of another node; the offset of a child is the last number of an item.
+    /// leaf and of another node. An item of another node ends with the offset of a child.
     fn walk(
         &mut self,
         root: u64,
@@ -218,8 +218,8 @@ fn node_items() -> u32 {
 }
 
 /// Appends the nodes of a tree, which begin at offset `at` of the file: the root first, and
-/// the leaves last. An item of a leaf is a key and a value; an item of another node is the
-/// joined key and the offset of a child.
+/// the leaves last. An item of a leaf is a key and a value. An item of another node is the
+/// joined key of a child, and its offset.
 fn append_tree(
     out: &mut Vec<u8>,
     items: Vec<(Vec<u8>, Vec<u8>)>,

@@ -1,4 +1,4 @@
-//! What all tracks have in common.
+//! The interface of all tracks.
 
 use std::path::Path;
 

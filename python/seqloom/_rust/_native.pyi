@@ -32,6 +32,8 @@ __all__ = [
     "SequenceProfile",
     "SequenceReader",
     "SequenceWriter",
+    "TrackFile",
+    "TrackFileWriter",
     "VariantFile",
     "VariantFileWriter",
     "adamw",
@@ -56,6 +58,7 @@ __all__ = [
     "dropout",
     "feed_forward",
     "feed_forward_int8",
+    "fetch_tracks",
     "first_mismatch",
     "first_words",
     "fold_each",
@@ -793,6 +796,47 @@ class SequenceWriter:
         """
 
 @typing.final
+class TrackFile:
+    r"""
+    A bigWig file, or a bedGraph file in memory; the format is detected from the content.
+    """
+    @property
+    def contigs(self) -> builtins.list[tuple[builtins.str, typing.Optional[builtins.int]]]:
+        r"""
+        The names and lengths of the contigs; bedGraph files have no lengths.
+        """
+    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path) -> TrackFile:
+        r"""
+        Opens a file.
+        """
+    def entries(self, contig: builtins.int, start: builtins.int, stop: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint32], numpy.typing.NDArray[numpy.uint32], numpy.typing.NDArray[numpy.float32]]:
+        r"""
+        Returns the ranges with values that overlap a range of the contig with this number.
+        """
+
+@typing.final
+class TrackFileWriter:
+    r"""
+    Writes a bigWig file; it appears at its path when it is finished.
+    """
+    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, contigs: typing.Sequence[tuple[builtins.str, builtins.int]]) -> TrackFileWriter:
+        r"""
+        Creates a temporary file next to `path`, with the names and lengths of contigs.
+        """
+    def write(self, contig: builtins.int, starts: numpy.typing.NDArray[numpy.uint32], stops: numpy.typing.NDArray[numpy.uint32], values: numpy.typing.NDArray[numpy.float32]) -> None:
+        r"""
+        Adds sorted ranges of the contig with this number.
+        """
+    def finish(self) -> None:
+        r"""
+        Completes the file.
+        """
+    def abandon(self) -> None:
+        r"""
+        Removes the temporary file, unless the file was finished.
+        """
+
+@typing.final
 class VariantFile:
     r"""
     Reads a VCF or BCF file; format and compression are detected from the content.
@@ -989,6 +1033,13 @@ def feed_forward_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDAr
     r"""
     Fills `out` (rows, width) with x plus a feed-forward block: layer norm, a linear
     layer, gelu and another linear layer.
+    """
+
+def fetch_tracks(files: typing.Sequence[TrackFile], contigs: typing.Sequence[typing.Sequence[builtins.int]], spans: tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64]], bins: tuple[builtins.int, builtins.int], reduction: builtins.str, missing: builtins.str, out: numpy.typing.NDArray[numpy.float32], threads: builtins.int) -> None:
+    r"""
+    Fills `out`, an array (spans, tracks, bins), with the values of ranges. A span is the
+    number of a contig and a start; `contigs` has the number of each contig in each track,
+    or -1. `reduction` is mean, sum or max; `missing` is nan, zero or error.
     """
 
 def first_mismatch(first: numpy.typing.NDArray[numpy.uint8], first_offsets: numpy.typing.NDArray[numpy.int64], second: numpy.typing.NDArray[numpy.uint8], second_offsets: numpy.typing.NDArray[numpy.int64]) -> typing.Optional[builtins.int]:

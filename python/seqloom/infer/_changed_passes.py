@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
-Item, Result = TypeVar("Item"), TypeVar("Result")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 # Arrays of a batch besides the encoded residues. There is no mask without padding.
 _OTHER_ARRAYS = frozenset({"lengths", "covariates"})

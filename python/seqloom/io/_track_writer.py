@@ -22,8 +22,8 @@ _MAX_LENGTH = 1 << 32
 class TrackWriter:
     """Writer of a bigWig file.
 
-    Values are written in the order of the contigs and positions, so memory does not grow
-    with the file, except for summaries for genome browsers (at most 200 MB). The file
+    Values are written in the order of the contigs and positions. Memory does not grow with
+    the file, except for summaries that genome browsers need (at most 200 MB). The file
     appears at its path only if the ``with`` block succeeds.
 
     Args:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from seqloom._arguments import as_bool, as_choice, as_integer, as_path, quote
+from seqloom._arguments import as_bool, as_choice, as_integer, as_path, is_list, quote
 from seqloom._rust import _native
 from seqloom._text import contig_aliases, join_first_names
 from seqloom._threads import count_threads
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Integers = NDArray[np.int64]
+    Table = Mapping[Any, Any]
 
 REDUCTIONS = ("mean", "sum", "max")
 _PAIR_SIZE = 2
@@ -389,20 +390,21 @@ def open_tracks(paths: Any, *, absent_contigs: bool = False) -> Tracks:
     """
     if isinstance(paths, Tracks):
         return paths
-    found = _TrackList()
+    given: list[tuple[str | None, Any]] = []
     if isinstance(paths, (str, os.PathLike)):
-        found.add(None, paths)
+        given = [(None, paths)]
     elif isinstance(paths, Mapping):
-        for name, each in paths.items():  # pyright: ignore[reportUnknownVariableType]
-            found.add(str(name), each)  # pyright: ignore[reportUnknownArgumentType]
+        given = [(str(name), each) for name, each in cast("Table", paths).items()]
     elif isinstance(paths, (list, tuple)):
-        for each in paths:  # pyright: ignore[reportUnknownVariableType]
-            found.add(None, each)
-    if not found.paths:
+        given = [(None, each) for each in cast("list[Any]", paths)]
+    if not given:
         raise ArgumentError(
-            f"paths must be one or more paths of bigWig or bedGraph files, got "
-            f"{quote(paths)}"
+            "paths must be one or more paths of bigWig or bedGraph files, got "
+            f"{quote(cast('object', paths))}"
         )
+    found = _TrackList()
+    for name, each in given:
+        found.add(name, each)
     return found.open(absent_contigs=as_bool("absent_contigs", absent_contigs))
 
 
@@ -416,11 +418,11 @@ class _TrackList:
 
     def add(self, name: str | None, given: Any) -> None:
         """Add a path, or a pair of paths."""
-        is_pair = isinstance(given, (list, tuple))
-        both: list[Any] = list(given) if is_pair else [given]  # pyright: ignore[reportUnknownArgumentType]
+        is_pair = is_list(given)
+        both: list[Any] = list(given) if is_pair else [given]
         if is_pair and len(both) != _PAIR_SIZE:
             raise ArgumentError(
-                f"a pair of tracks must have two paths, plus and minus; got {quote(given)}"
+                f"a pair of tracks must have two paths, plus and minus; got {quote(both)}"
             )
         if is_pair:
             self._pairs.append((len(self.paths), len(self.paths) + 1))

@@ -40,12 +40,6 @@ impl TrackFile {
         contigs.map(|it| (it.name.clone(), it.length)).collect()
     }
 
-    /// Whether the file is in memory.
-    #[getter]
-    fn is_in_memory(&self) -> bool {
-        matches!(self.track, Track::BedGraph(_))
-    }
-
     /// Returns the ranges with values that overlap a range of the contig with this number.
     fn entries<'py>(
         &self,

@@ -171,7 +171,9 @@ def _label_rows(labels: Labels, source: IntervalSource, rows: Rows) -> LabelColu
     names = source.ids(dropped[:MAX_EXAMPLES])
     report = {"dropped": int(dropped.size), "dropped_examples": names}
     if labels.source is None:
-        return LabelColumn(rows=rows, report=report)
+        names = source.track_names
+        task = "profile" if names else None
+        return LabelColumn(task, names, rows=rows, report=report)
     column = label_intervals(labels, source.intervals, rows, ids=source.ids(rows))
     return replace(column, rows=rows[column.rows], report=report | column.report)
 

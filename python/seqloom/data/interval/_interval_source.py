@@ -96,6 +96,11 @@ class IntervalSource(Source):
         names = [" ".join(str(name).split()) for name in self.intervals.columns[column]]
         return names if any(name not in MISSING_TEXTS for name in names) else None
 
+    @property
+    def track_names(self) -> tuple[str, ...]:
+        """The names of the tracks; empty without tracks."""
+        return () if self._targets is None else self._targets.tracks.names
+
     def ids(self, rows: Rows) -> list[str]:
         """Return the positions of intervals as ids."""
         spans, chroms = self.spans.take(rows), self._genome.names
