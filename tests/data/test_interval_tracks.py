@@ -2,6 +2,7 @@
 
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyBigWig
@@ -36,7 +37,7 @@ def strands(tmp_path: Path) -> tuple[Path, Path]:
     return paths
 
 
-def make_intervals() -> dict[str, list]:
+def make_intervals() -> dict[str, list[Any]]:
     starts = np.random.default_rng(2).integers(300, LENGTH - 400, INTERVALS)
     return {
         "chrom": ["chr1"] * INTERVALS,
@@ -86,7 +87,7 @@ def test_tracks_follow_the_sequence(genome, strands, augment, target_width) -> N
 
 
 def test_bins_of_a_batch_are_means_of_bases(genome, strands) -> None:
-    options = {"width": 200, "tracks": strands[0], "missing": 0}
+    options: Any = {"width": 200, "tracks": strands[0], "missing": 0}
     bases = sl.data.IntervalDataset(genome, make_intervals(), **options)
     bins = sl.data.IntervalDataset(genome, make_intervals(), bin=25, **options)
     expected = bases.batch([0, 1])["tracks"].reshape(2, 1, 8, 25).mean(axis=3)
@@ -129,7 +130,7 @@ def test_cached_sequences_keep_their_tracks(genome, strands) -> None:
 
 
 def test_the_request_is_part_of_the_fingerprint(genome, strands) -> None:
-    requests = [
+    requests: list[dict[str, Any]] = [
         {},
         {"tracks": strands[0], "missing": 0},
         {"tracks": strands[1], "missing": 0},

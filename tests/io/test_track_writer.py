@@ -1,6 +1,7 @@
 """Files of the writer are read by pyBigWig and pybigtools."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pybigtools
@@ -80,7 +81,7 @@ def test_the_file_appears_only_when_it_is_complete(tmp_path: Path) -> None:
         ([(-1, 3, 1.0)], "starts must be integers from 0 to"),
     ],
 )
-def test_wrong_ranges_are_refused(ranges: list, message: str, tmp_path: Path) -> None:
+def test_wrong_ranges_are_refused(ranges: list[Any], message: str, tmp_path: Path) -> None:
     starts, stops, values = zip(*ranges, strict=True)
     with (
         pytest.raises(ArgumentError, match=message),

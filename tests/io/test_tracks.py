@@ -5,6 +5,7 @@ import multiprocessing
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyBigWig
@@ -38,7 +39,7 @@ def test_values_are_those_of_pybigwig(kind: str, seed: int, tmp_path: Path) -> N
 @pytest.mark.parametrize("reduce", ["mean", "sum", "max"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_bins_are_exact_statistics_of_pybigwig(
-    kind: str, reduce: str, tmp_path: Path
+    kind: str, reduce: Any, tmp_path: Path
 ) -> None:
     path = write_bigwig(tmp_path / "a.bw", kind, 0)
     tracks, reference = sl.io.open_tracks(path), pyBigWig.open(str(path))
@@ -245,7 +246,7 @@ def test_pickled_tracks_keep_names_and_pairs(tmp_path: Path) -> None:
         ({"reduce": "median"}, "reduce must be"),
     ],
 )
-def test_wrong_options_are_named(options: dict, message: str, tmp_path: Path) -> None:
+def test_wrong_options_are_named(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     tracks = sl.io.open_tracks(write_bigwig(tmp_path / "a.bw", "ranges", 0))
     with pytest.raises(ArgumentError, match=message):
         tracks.values("chr1", 0, 10, **options)

@@ -166,7 +166,7 @@ class IntervalSource(Source):
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
         """Return file, ordinal, chromosome, start, stop and strand of rows."""
         spans, names = self._spans_at(rows, epoch), self._genome.names
-        columns = {
+        columns: dict[str, Any] = {
             "file": [self._genome.path] * rows.size,
             "ordinal": rows,
             "chrom": [names[number] for number in spans.chroms.tolist()],
