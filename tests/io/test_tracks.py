@@ -246,7 +246,9 @@ def test_pickled_tracks_keep_names_and_pairs(tmp_path: Path) -> None:
         ({"reduce": "median"}, "reduce must be"),
     ],
 )
-def test_wrong_options_are_named(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_wrong_options_are_named(
+    options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     tracks = sl.io.open_tracks(write_bigwig(tmp_path / "a.bw", "ranges", 0))
     with pytest.raises(ArgumentError, match=message):
         tracks.values("chr1", 0, 10, **options)

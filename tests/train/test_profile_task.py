@@ -137,8 +137,15 @@ def test_a_dataset_that_reads_tracks_as_needed_trains_and_is_evaluated(tmp_path)
     texts = ["".join("ACGT"[code] for code in row) for row in test.codes]
     scores = sl.infer.predict(run.trained, texts)
     np.testing.assert_array_equal(scores.to_numpy(), run.valid.scores.to_numpy())
-    with pytest.raises(ArgumentError, match="models of one track without strand"):
-        sl.infer.predict(run.trained, texts, reverse_complement=True)
+    (tmp_path / "genome.fa").write_text(f">chr1\n{texts[0]}\n")
+    for call in (
+        lambda: sl.infer.predict(run.trained, texts, reverse_complement=True),
+        lambda: sl.infer.variant_effects(
+            run.trained, [], tmp_path / "genome.fa", reverse_complement=True
+        ),
+    ):
+        with pytest.raises(ArgumentError, match="models of one track without strand"):
+            call()
 
 
 def test_both_strands_of_a_track_are_averaged_at_each_position(run):

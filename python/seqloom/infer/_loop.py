@@ -307,7 +307,7 @@ def require_reverse_complement(encoder: Any) -> None:
         )
 
 
-def require_one_strand(task: Task) -> None:
+def require_one_strand(task: Task | None) -> None:
     """Raise if the tracks of a model may belong to different strands."""
     if isinstance(task, Profile) and len(task.columns) > 1:
         raise ArgumentError(

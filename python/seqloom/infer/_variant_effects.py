@@ -21,6 +21,7 @@ from seqloom.infer._loop import (
     OnBatch,
     ProgressOption,
     report_batches,
+    require_one_strand,
     require_reverse_complement,
 )
 from seqloom.infer._variant_networks import open_networks
@@ -154,6 +155,7 @@ def variant_effects(
     both_strands = as_bool("reverse_complement", reverse_complement)
     if both_strands:
         require_reverse_complement(networks[0].encoder)
+        require_one_strand(networks[0].task)
     settings = ScoreSettings(
         width=find_width(width, networks[0].width),
         compare=_check_comparisons(compare),

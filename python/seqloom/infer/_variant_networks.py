@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.infer._changed_rows import Alternatives
+    from seqloom.models import Task
 
 
 # The maximum number of positions in a batch of whole windows on a CPU.
@@ -82,6 +83,11 @@ class WindowNetwork:
         if not isinstance(model, TorchModule):
             model.eval()
         return cls(model, encoder, trained, find_changed_passes(model, encoder))
+
+    @property
+    def task(self) -> Task | None:
+        """The task of the outputs; None if the network has no task."""
+        return None if self.trained is None else self.trained.task
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -161,6 +167,7 @@ class ExportedNetwork:
     names: tuple[str, ...] | None = None
     width: int | None = None
     encoder: Any = None
+    task: Task | None = None
 
     @classmethod
     def open(cls, path: Path, threads: int) -> Self:
