@@ -45,6 +45,21 @@ CONSTRUCTOR_CALLS: dict[str, tuple[Any, Any, Any]] = {
         lambda: {"genome": "a.fa", "intervals": INTERVAL_COLUMNS},
         lambda it: it[0],
     ),
+    "filter_intervals": (
+        d.filter_intervals,
+        lambda: {"intervals": INTERVAL_COLUMNS, "genome": "a.fa"},
+        None,
+    ),
+    "negatives": (
+        d.negatives,
+        lambda: {"peaks": INTERVAL_COLUMNS, "genome": "a.fa"},
+        None,
+    ),
+    "check_leakage": (
+        d.check_leakage,
+        lambda: {"train": INTERVAL_COLUMNS, "valid": INTERVAL_COLUMNS, "genome": "a.fa"},
+        None,
+    ),
     "windows": (d.windows, lambda: {"path": "a.fa", "width": 4}, lambda it: it[0]),
     "GenotypeDataset": (
         d.GenotypeDataset,

@@ -208,7 +208,7 @@ def test_contigs_of_the_exclude_list_may_be_missing(genome):
     [
         ({"max_unknown": 2}, "max_unknown must be a number from 0 to 1, got 2"),
         ({"min_coverage": 2}, "need coverage="),
-        ({"coverage": "signl"}, "no column 'signl' of numbers"),
+        ({"coverage": "signl"}, "no column 'signl' .coverage."),
         ({"overlaps": "merge"}, 'overlaps must be "keep" or "drop"'),
         ({"width": 0}, "width"),
     ],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from seqloom._arguments import as_choice, as_number
+from seqloom._arguments import as_choice, as_number, quote
 from seqloom._text import MAX_EXAMPLES, parse_decimal
 from seqloom.data._position import check_integer
 from seqloom.data.interval._composition import LinearSpans, count_bases, open_genome
@@ -93,7 +93,7 @@ def filter_intervals(
             "min_coverage and max_coverage need coverage=, the name of a column of numbers"
         )
     opened, table = open_genome(genome), read_intervals(intervals)
-    values = np.zeros(len(table)) if coverage is None else read_numbers(table, coverage)
+    values = np.zeros(len(table)) if coverage is None else _read_numbers(table, coverage)
     spans = compute_spans(table, opened, width)
     reasons = _Reasons(len(table))
     is_outside = (spans.starts < 0) | (spans.stops > opened.lengths[spans.chroms])
@@ -157,16 +157,24 @@ def check_share(max_unknown: float) -> float:
     return share
 
 
-def read_numbers(table: Intervals, name: str) -> NDArray[np.float64]:
-    """Return a column of numbers; NaN for a missing value."""
+def find_column(table: Intervals, argument: str, name: Any) -> list[Any]:
+    """Return the column that an argument names."""
+    if not isinstance(name, str):
+        raise ArgumentError(f"{argument} must be the name of a column, got {quote(name)}")
     if name not in table.columns:
         raise ArgumentError(
-            f"the intervals have no column {name!r} of numbers; they have "
+            f"{table.what}: the intervals have no column {name!r} ({argument}); they have "
             f"{format_column_names(sorted(table.columns))}"
             f"{suggest_name(name, table.columns)}"
         )
+    return table.columns[name]
+
+
+def _read_numbers(table: Intervals, name: str) -> NDArray[np.float64]:
+    """Return a column of numbers; NaN for a missing value."""
+    cells = find_column(table, "coverage", name)
     numbers = np.full(len(table), np.nan)
-    for row, cell in enumerate(table.columns[name]):
+    for row, cell in enumerate(cells):
         text = cell.strip() if isinstance(cell, str) else cell
         if is_missing(text) or text in MISSING_TEXTS:
             continue

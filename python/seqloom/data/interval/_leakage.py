@@ -12,11 +12,11 @@ from seqloom._text import MAX_EXAMPLES
 from seqloom.data._position import check_integer
 from seqloom.data._similarity import MIN_HOMOLOGOUS, KmerHashing, KmerSets
 from seqloom.data.interval._composition import LinearSpans, count_bases, open_genome
+from seqloom.data.interval._filter import find_column
 from seqloom.data.interval._intervals import MAX_POSITION, read_intervals
 from seqloom.data.interval._leakage_report import IntervalSummary, LeakageReport
 from seqloom.data.interval._regions import Regions, take_table
 from seqloom.data.interval._spans import apply_edge_rule, compute_spans
-from seqloom.data.label._table import format_column_names, suggest_name
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -162,13 +162,7 @@ class _IntervalSet:
 
 def _count_classes(table: Intervals, label: str) -> dict[str, int]:
     """Count the intervals of each class."""
-    if label not in table.columns:
-        raise ArgumentError(
-            f"{table.what}: the intervals have no column {label!r}; they have "
-            f"{format_column_names(sorted(table.columns))}"
-            f"{suggest_name(label, table.columns)}"
-        )
-    counts = Counter(map(str, table.columns[label]))
+    counts = Counter(map(str, find_column(table, "label", label)))
     if len(counts) > _MAX_LABEL_VALUES:
         raise ArgumentError(
             f"{table.what}: the column {label!r} has {len(counts):,} distinct values, but "
