@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import ks_2samp
 
 import seqloom as sl
+from seqloom.data._similarity import _MAX_COMPARED_KMERS
 from seqloom.errors import ArgumentError, FormatError
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
@@ -100,11 +101,29 @@ def test_shuffled_sequence_has_no_leak(tmp_path):
     assert report.gc_distance < 0.1
 
 
-def test_a_sample_of_the_kmers_finds_planted_copies(planted, monkeypatch):
-    monkeypatch.setattr("seqloom.data._similarity._MAX_COMPARED_KMERS", 20_000)
+@pytest.mark.parametrize("limit", [_MAX_COMPARED_KMERS, 20_000])
+def test_kmers_of_large_sets_find_planted_copies(planted, monkeypatch, limit):
+    monkeypatch.setattr("seqloom.data._similarity._MAX_SMALL_RESIDUES", 0)
+    monkeypatch.setattr("seqloom.data._similarity._MAX_COMPARED_KMERS", limit)
     genome, train, valid = planted
     report = sl.data.check_leakage(table_of(train), table_of(valid), genome)
-    assert report.homologous >= 0.9 * COUNT
+    assert report.k == 16
+    found = set(zip(*(report.leaks[it] for it in ("chrom", "start", "stop")), strict=True))
+    assert len(found & set(valid[::2])) >= 0.9 * COUNT
+    assert not found & set(valid[1::2])
+
+
+def test_a_small_sample_of_the_kmers_finds_no_leak_in_shuffled_sequence(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("seqloom.data._similarity._MAX_SMALL_RESIDUES", 0)
+    monkeypatch.setattr("seqloom.data._similarity._MAX_COMPARED_KMERS", 8_000)
+    draw = random.Random(6)  # noqa: S311 - a test
+    first, second = (random_bases(draw, 400_000) for _ in range(2))
+    genome = write_genome(tmp_path / "g.fa", {"chr1": first, "chr2": second})
+    one, two = (intervals_of(*it) for it in (("chr1", first), ("chr2", second)))
+    report = sl.data.check_leakage(table_of(one), table_of(two), genome)
+    assert report.homologous == 0
 
 
 @pytest.mark.parametrize(

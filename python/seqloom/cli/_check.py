@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from seqloom._text import join_first_names
 from seqloom.cli._console import check_not_existing, open_console
 from seqloom.cli._options import INTERVAL_GROUP, OUTPUT_GROUP, Count, Flag
 from seqloom.cli._show import print_json, start_table
@@ -31,7 +32,7 @@ def check(
     """Find validation intervals that repeat training sequences, and compare both sets.
 
     The command counts validation intervals that overlap training intervals, or whose
-    sequences share at least a quarter of their 12-mers with one, on either strand. It also
+    sequences share at least a quarter of their k-mers with one, on either strand. It also
     compares G+C content, lengths, unknown bases and classes.
 
     Example: seqloom check train.bed valid.bed --genome hg38.fa --out check.html
@@ -76,8 +77,7 @@ def _print_report(console: "Console", report: "LeakageReport") -> None:
     for sentence in report.sentences():
         console.print(sentence)
     if len(report.leaks):
-        examples = ", ".join(report.leaks.report["examples"])
-        console.print(f"examples: {examples}")
+        console.print(f"examples: {join_first_names(report.names())}")
     for numbers in report.tables():
         table = start_table(*numbers.columns)
         for row in numbers.rows:

@@ -23,11 +23,16 @@ if TYPE_CHECKING:
 # homologous if it shares the smaller fraction. Of two copies with 95 % equal bases, the
 # expected fraction of shared 12-mers is 0.95 ** 12 = 0.54.
 MIN_SIMILAR, MIN_HOMOLOGOUS = 0.5, 0.25
-# Unrelated sequences share few k-mers of this length.
-_K_OF_BASES, _K_OF_AMINO_ACIDS = 12, 6
+# Unrelated sequences share few k-mers of this length. The longer k-mers are those of large
+# sets, in which any 12-mer occurs in many unrelated sequences.
+_K_OF_BASES, _K_OF_AMINO_ACIDS, _K_OF_LARGE_SETS = 12, 6, 16
+_MAX_SMALL_RESIDUES = 1 << 24
 # Maximum number of compared k-mers: those with the smallest hashes (FracMinHash, Irber et
 # al. 2022).
 _MAX_COMPARED_KMERS = 1 << 22
+# If only a fraction of the k-mers is compared, homologous sequences share at least this
+# number, because short sequences have few compared k-mers.
+_MIN_SAMPLED_KMERS = 3
 # Maximum number of sequences with the same k-mer that are compared.
 _MAX_SEQUENCES_PER_KMER = 1000
 _BLOCK_POSITIONS = 1 << 16
@@ -44,26 +49,38 @@ class KmerHashing:
     """Which k-mers of sequences are compared, and their hashes."""
 
     is_nucleic: bool
-    max_hash: np.uint64
-
-    @property
-    def k(self) -> int:
-        """Length of the k-mers."""
-        return _K_OF_BASES if self.is_nucleic else _K_OF_AMINO_ACIDS
+    k: int
+    scale: int  # one in this number of k-mers is compared
 
     @classmethod
-    def choose(cls, sequences: Sequence[bytes]) -> KmerHashing:
-        """Detect the alphabet, and choose the fraction of k-mers to compare."""
+    def choose(
+        cls, sequences: Sequence[bytes], *, is_homology: bool = False
+    ) -> KmerHashing:
+        """Detect the alphabet, and choose the k-mers to compare."""
         counts = Counter(b"".join(sequences[:1000]))
         bases = sum(counts[letter] for letter in _BASES + b"N")
         is_nucleic = bases >= _MIN_BASE_FRACTION * counts.total()
-        return cls.of_size(sum(map(len, sequences)), is_nucleic=is_nucleic)
+        residues = sum(map(len, sequences))
+        if is_nucleic and is_homology:
+            return cls.for_homology(residues)
+        k = _K_OF_BASES if is_nucleic else _K_OF_AMINO_ACIDS
+        return cls(is_nucleic, k, max(1, -(-residues // _MAX_COMPARED_KMERS)))
 
     @classmethod
-    def of_size(cls, residues: int, *, is_nucleic: bool) -> KmerHashing:
-        """Choose the fraction of k-mers to compare in sets with a number of residues."""
-        scale = max(1, -(-residues // _MAX_COMPARED_KMERS))
-        return cls(is_nucleic, np.uint64((2**64 - 1) // scale))
+    def for_homology(cls, bases: int) -> KmerHashing:
+        """Choose the k-mers that find homologous DNA in sets with a number of bases."""
+        k = _K_OF_BASES if bases <= _MAX_SMALL_RESIDUES else _K_OF_LARGE_SETS
+        return cls(is_nucleic=True, k=k, scale=max(1, -(-bases // _MAX_COMPARED_KMERS)))
+
+    @property
+    def max_hash(self) -> np.uint64:
+        """The largest hash of compared k-mers."""
+        return np.uint64((2**64 - 1) // self.scale)
+
+    @property
+    def min_shared(self) -> int:
+        """The number of k-mers that homologous sequences share at least."""
+        return 1 if self.scale == 1 else _MIN_SAMPLED_KMERS
 
     def hash(
         self, letters: NDArray[np.uint8], offsets: Integers
@@ -160,12 +177,12 @@ class KmerSets:
         return cls(hashes, rows, np.bincount(rows, minlength=size))
 
     def match(
-        self, known: KmerSets, least: float
+        self, known: KmerSets, least: float, *, min_shared: int = 1
     ) -> Iterator[tuple[Integers, Integers, NDArray[np.float64]]]:
         """Yield rows of these and of known sequences, and the shared fraction of k-mers.
 
-        A pair is yielded if it shares at least a fraction of the k-mers of the shorter one.
-        The pairs are sorted by rows.
+        A pair is yielded if it shares at least a fraction of the k-mers of the shorter one,
+        and at least a number of k-mers. The pairs are sorted by rows.
         """
         first = np.searchsorted(known.hashes, self.hashes)
         sizes = np.searchsorted(known.hashes, self.hashes, "right") - first
@@ -181,7 +198,7 @@ class KmerSets:
             codes, shared = np.unique(codes, return_counts=True)
             row, other = np.divmod(codes, max(known.counts.size, 1))
             share = shared / np.minimum(self.counts[row], known.counts[other])
-            is_match = share >= least
+            is_match = (share >= least) & (shared >= min_shared)
             yield row[is_match], other[is_match], share[is_match]
 
 
@@ -241,8 +258,10 @@ def group_homologous(
     equal = ((row, first_rows.setdefault(it, row)) for row, it in enumerate(sequences))
     for row, other in chain(equal, pairs):
         groups.join(row, other)
-    kmers = KmerSets.of(KmerHashing.choose(sequences), sequences)
-    for rows, others, _ in kmers.match(kmers, MIN_HOMOLOGOUS):
+    hashing = KmerHashing.choose(sequences, is_homology=True)
+    kmers = KmerSets.of(hashing, sequences)
+    pairs_of_rows = kmers.match(kmers, MIN_HOMOLOGOUS, min_shared=hashing.min_shared)
+    for rows, others, _ in pairs_of_rows:
         is_new = rows > others
         for row, other in zip(rows[is_new].tolist(), others[is_new].tolist(), strict=True):
             groups.join(row, other)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._files import write_atomic
-from seqloom._text import format_count
+from seqloom._text import MAX_EXAMPLES, format_count
 from seqloom.report import Plot, Report, Section, Table, Tile, Trace, make_page, percent
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _MAX_LISTED_LEAKS = 100
 _HISTOGRAM_BINS = 40
-_LEAK_COLUMNS = ("chrom", "start", "stop", "train", "reason", "shared")
 _DISTANCE_NOTE = (
     "The distance is the largest difference of the cumulative distributions, from 0 "
     "(equal) to 1."
@@ -85,6 +84,7 @@ class LeakageReport:
             ``shared`` have the training interval, ``"overlap"`` or ``"homology"``, and the
             shared fraction of bases or of k-mers. To drop the leaks, pass the table as
             ``exclude`` to `filter_intervals`.
+        k: The length of the k-mers that homologous sequences share.
 
     Examples:
         >>> import numpy as np
@@ -92,7 +92,7 @@ class LeakageReport:
         >>> one = IntervalSummary(np.array([0.5]), np.array([100]), 0.0, 0, 0, {})
         >>> two = IntervalSummary(np.array([0.75]), np.array([100]), 0.0, 0, 0, {})
         >>> no_leaks = Regions({"reason": []}, {})
-        >>> report = LeakageReport(one, two, no_leaks)
+        >>> report = LeakageReport(one, two, no_leaks, 12)
         >>> report.gc_distance, report.length_distance
         (1.0, 0.0)
     """
@@ -100,6 +100,7 @@ class LeakageReport:
     train: IntervalSummary
     valid: IntervalSummary
     leaks: Regions
+    k: int
 
     @property
     def overlapping(self) -> int:
@@ -137,13 +138,21 @@ class LeakageReport:
         return {
             "overlapping": self.overlapping,
             "homologous": self.homologous,
+            "k": self.k,
             "gc_distance": self.gc_distance,
             "length_distance": self.length_distance,
             "class_distance": self.class_distance,
             "train": self.train.to_dict(),
             "valid": self.valid.to_dict(),
-            "examples": self.leaks.report.get("examples", []),
+            "examples": self.names()[:MAX_EXAMPLES],
         }
+
+    def names(self) -> list[str]:
+        """Return the positions of the validation intervals that leak."""
+        columns = (self.leaks[it] for it in ("chrom", "start", "stop") if len(self.leaks))
+        return [
+            f"{chrom}:{start}-{stop}" for chrom, start, stop in zip(*columns, strict=True)
+        ]
 
     def tables(self) -> list[Table]:
         """Return the tables of the report: both sets, and the classes if there are any."""
@@ -180,7 +189,7 @@ class LeakageReport:
         homologous = f"{self.homologous:,} more ({percent(self.homologous / total)})"
         return [
             f"{overlapping} overlap training intervals",
-            f"{homologous} share at least a quarter of their 12-mers with one",
+            f"{homologous} share at least a quarter of their {self.k}-mers with one",
         ]
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -196,7 +205,7 @@ class LeakageReport:
             >>> import numpy as np
             >>> from seqloom.data import Regions
             >>> one = IntervalSummary(np.array([0.5]), np.array([100]), 0.0, 0, 0, {})
-            >>> LeakageReport(one, one, Regions({"reason": []}, {})).write("check.html")
+            >>> LeakageReport(one, one, Regions({"reason": []}, {}), 12).write("a.html")
         """
         write_atomic(path, make_page(_make_report(self)))
 
@@ -221,12 +230,12 @@ def _make_report(check: LeakageReport) -> Report:
     """Return the content of the page."""
     tables, leaks = check.tables(), check.leaks
     names = ("validation", "training", "reason", "shared")
-    columns = (leaks[it] for it in _LEAK_COLUMNS if len(leaks))
-    rows = [(f"{it[0]}:{it[1]}-{it[2]}", *it[3:]) for it in zip(*columns, strict=True)]
+    columns = (leaks[it] for it in ("train", "reason", "shared"))
+    rows = list(zip(check.names(), *columns, strict=True)) if len(leaks) else []
     listed = f"The first {_MAX_LISTED_LEAKS} of {len(rows):,}. "
     note = (
         f"{listed if len(rows) > _MAX_LISTED_LEAKS else ''}The last column is the fraction "
-        "of bases that overlap, or the fraction of 12-mers of the shorter sequence."
+        f"of bases that overlap, or the fraction of {check.k}-mers of the shorter sequence."
     )
     sections = [
         Section(
