@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import ks_2samp
 
 import seqloom as sl
-from seqloom.data._similarity import _MAX_COMPARED_KMERS
+from seqloom.data._similarity import _MAX_HOMOLOGY_KMERS
 from seqloom.errors import ArgumentError, FormatError
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
@@ -101,10 +101,10 @@ def test_shuffled_sequence_has_no_leak(tmp_path):
     assert report.gc_distance < 0.1
 
 
-@pytest.mark.parametrize("limit", [_MAX_COMPARED_KMERS, 20_000])
+@pytest.mark.parametrize("limit", [_MAX_HOMOLOGY_KMERS, 20_000])
 def test_kmers_of_large_sets_find_planted_copies(planted, monkeypatch, limit):
     monkeypatch.setattr("seqloom.data._similarity._MAX_SMALL_RESIDUES", 0)
-    monkeypatch.setattr("seqloom.data._similarity._MAX_COMPARED_KMERS", limit)
+    monkeypatch.setattr("seqloom.data._similarity._MAX_HOMOLOGY_KMERS", limit)
     genome, train, valid = planted
     report = sl.data.check_leakage(table_of(train), table_of(valid), genome)
     assert report.k == 16
@@ -117,7 +117,7 @@ def test_a_small_sample_of_the_kmers_finds_no_leak_in_shuffled_sequence(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr("seqloom.data._similarity._MAX_SMALL_RESIDUES", 0)
-    monkeypatch.setattr("seqloom.data._similarity._MAX_COMPARED_KMERS", 8_000)
+    monkeypatch.setattr("seqloom.data._similarity._MAX_HOMOLOGY_KMERS", 8_000)
     draw = random.Random(6)  # noqa: S311 - a test
     first, second = (random_bases(draw, 400_000) for _ in range(2))
     genome = write_genome(tmp_path / "g.fa", {"chr1": first, "chr2": second})

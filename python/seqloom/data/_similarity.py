@@ -28,8 +28,8 @@ MIN_SIMILAR, MIN_HOMOLOGOUS = 0.5, 0.25
 _K_OF_BASES, _K_OF_AMINO_ACIDS, _K_OF_LARGE_SETS = 12, 6, 16
 _MAX_SMALL_RESIDUES = 1 << 24
 # Maximum number of compared k-mers: those with the smallest hashes (FracMinHash, Irber et
-# al. 2022).
-_MAX_COMPARED_KMERS = 1 << 22
+# al. 2022). Homologous sequences share fewer k-mers, so more are compared.
+_MAX_COMPARED_KMERS, _MAX_HOMOLOGY_KMERS = 1 << 22, 1 << 23
 # If only a fraction of the k-mers is compared, homologous sequences share at least this
 # number, because short sequences have few compared k-mers.
 _MIN_SAMPLED_KMERS = 3
@@ -70,7 +70,7 @@ class KmerHashing:
     def for_homology(cls, bases: int) -> KmerHashing:
         """Choose the k-mers that find homologous DNA in sets with a number of bases."""
         k = _K_OF_BASES if bases <= _MAX_SMALL_RESIDUES else _K_OF_LARGE_SETS
-        return cls(is_nucleic=True, k=k, scale=max(1, -(-bases // _MAX_COMPARED_KMERS)))
+        return cls(is_nucleic=True, k=k, scale=max(1, -(-bases // _MAX_HOMOLOGY_KMERS)))
 
     @property
     def max_hash(self) -> np.uint64:

@@ -47,7 +47,8 @@ def check_leakage(
     A validation interval leaks if it overlaps a training interval, or if their sequences
     are homologous: on either strand, they share at least a quarter of the k-mers of the
     shorter sequence. Copies with 95 % equal bases are expected to share 54 % of the
-    12-mers. In sets of more than 16.8 million bases, 16-mers are compared (44 %).
+    12-mers. In sets of more than 16.8 million bases, 16-mers are compared (44 %). At most
+    8.4 million k-mers are compared, a random sample of all.
     ``split(groups="homology")`` keeps such sequences in one set.
 
     The report also compares the G+C content, the lengths, the share of unknown bases and
