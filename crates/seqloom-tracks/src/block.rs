@@ -22,6 +22,7 @@ pub(crate) struct BlockBuffer {
     last: Option<(usize, u64)>,
     pub(crate) entries: Entries,
     pub(crate) contig: u32,
+    /// The decompressed block, and unused memory.
     text: Vec<u8>,
     decoder: Option<Decoder>,
 }
@@ -64,39 +65,36 @@ impl BlockBuffer {
             ));
         }
         let bytes = read_bytes(file, place.offset, size)?;
-        if format.is_compressed {
-            self.decompress(&bytes, place.offset)?;
+        let size = if format.is_compressed {
+            self.decompress(&bytes, place.offset)?
         } else {
             self.text = bytes;
-        }
-        self.decode(place.offset, format.order)?;
+            self.text.len()
+        };
+        self.decode(size, place.offset, format.order)?;
         self.last = key;
         Ok(())
     }
 
-    fn decompress(&mut self, bytes: &[u8], offset: u64) -> Result<(), Fault> {
+    /// Decompresses a block into `text`, and returns its size.
+    fn decompress(&mut self, bytes: &[u8], offset: u64) -> Result<usize, Fault> {
         let decoder = self
             .decoder
             .get_or_insert_with(|| Decoder::new(Format::Zlib));
         decoder.reset();
         self.text.resize(MAX_BLOCK_BYTES, 0);
-        let made = decoder.decompress(bytes, &mut self.text, true);
-        let size = match made {
-            Ok(progress) if progress.done => progress.output.len(),
-            _ => {
-                return Err(Fault {
-                    kind: FaultKind::Compression,
-                    ..damage(offset, "a compressed block is damaged; copy the file again")
-                });
-            }
-        };
-        self.text.truncate(size);
-        Ok(())
+        match decoder.decompress(bytes, &mut self.text, true) {
+            Ok(progress) if progress.done => Ok(progress.output.len()),
+            _ => Err(Fault {
+                kind: FaultKind::Compression,
+                ..damage(offset, "a compressed block is damaged; copy the file again")
+            }),
+        }
     }
 
     /// Reads the header and the items of a block.
-    fn decode(&mut self, offset: u64, order: ByteOrder) -> Result<(), Fault> {
-        let bytes = self.text.as_slice();
+    fn decode(&mut self, size: usize, offset: u64, order: ByteOrder) -> Result<(), Fault> {
+        let bytes = self.text.get(..size).unwrap_or_default();
         let [kind, _, ..] = *bytes.get(20..).unwrap_or_default() else {
             return Err(damage(offset, "a block is shorter than its header"));
         };

@@ -123,7 +123,9 @@ class BatchMaker:
         )
         rows = positions if self.rows is None else self.rows[positions]
         fetched = self.source.fetch(rows, options)
-        columns = read_columns(self.source, rows.copy(), options.epoch)
+        columns = read_columns(self.source, rows.copy(), options.epoch) | (
+            self.source.targets(rows, options)
+        )
         if self.source.is_checked:
             self._check_columns(fetched, columns, rows.size)
             columns = dict(columns)  # a copy, because the source may reuse its dict

@@ -14,7 +14,8 @@ from seqloom._arguments import as_integer
 from seqloom._config import JsonConfig
 from seqloom._files import as_path_text, check_not_truncated
 from seqloom._ragged import Ragged, lengths_to_offsets
-from seqloom._threads import supports_threads
+from seqloom._threads import count_threads, supports_threads
+from seqloom.data._batch import split_batch
 from seqloom.data._cache_folder import CacheFolder
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import allocate_batch, padded_length, padding_mask, position_axis
@@ -48,6 +49,8 @@ def cached(
     The cache key is computed from the content of the dataset and the settings of the
     encoder. Several processes can use the cache at once; incomplete entries are computed
     again.
+
+    The tracks of an `IntervalDataset` are cached too, with four bytes for each value.
 
     Args:
         dataset: A dataset of sequences; for a subset, the whole dataset is cached.
@@ -114,6 +117,9 @@ class CachedSource(Source):
         self._source, self._rows, self._encoder = source, rows, dataset.encoder
         self._fingerprint, self._folder = dataset.fingerprint(), folder
         self._is_encoded = _is_encoded(dataset)
+        self._target_shapes = {
+            name: it.shape[1:] for name, it in self._read_targets(rows[:1]).items()
+        }
         _ = self._mapped_arrays
 
     def __getstate__(self) -> dict[str, Any]:
@@ -129,6 +135,10 @@ class CachedSource(Source):
         key = hashlib.blake2b(name.encode(), digest_size=16)
         return self._folder.get(key.hexdigest(), make)
 
+    def _read_targets(self, rows: Rows) -> Arrays:
+        """Read the targets of source rows, with all threads."""
+        return self._source.targets(rows, FetchOptions(num_threads=count_threads()))
+
     def _iterate_letters(self) -> Iterator[Arrays]:
         """Yield sequences and, for FASTQ, qualities."""
         for start in range(0, self.size, _CHUNK_RECORDS):
@@ -137,15 +147,19 @@ class CachedSource(Source):
             chunk = {"letters": sequences.data, "lengths": sequences.lengths}
             if qualities is not None:
                 chunk["qualities"] = qualities.data
-            yield chunk
+            targets = self._read_targets(rows)
+            yield chunk | {name: it.reshape(-1) for name, it in targets.items()}
 
     def _encoded_items(self) -> Iterator[Arrays]:
         whole = Dataset(self._source, self._rows, encoder=self._encoder)
         for start in range(0, self.size, _CHUNK_RECORDS):
             rows = np.arange(start, min(start + _CHUNK_RECORDS, self.size))
-            arrays = [item["inputs"].reshape(-1) for item in whole.items_at(rows, 0)]
+            batch = whole.batch(rows, epoch=0, num_threads=count_threads())
+            items = split_batch(batch, self._encoder)
+            arrays = [item["inputs"].reshape(-1) for item in items]
             sizes = np.array([array.size for array in arrays], np.int64)
-            yield {"inputs": np.concatenate(arrays), "lengths": sizes}
+            chunk = {"inputs": np.concatenate(arrays), "lengths": sizes}
+            yield chunk | {name: batch[name].reshape(-1) for name in self._target_shapes}
 
     def _checked_arrays(self) -> Arrays:
         """Return the arrays; raise if their files were truncated."""
@@ -171,6 +185,17 @@ class CachedSource(Source):
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
         """Return the other columns of the records, such as ``file``."""
         return read_columns(self._source, self._rows[rows], epoch)
+
+    def targets(self, rows: Rows, options: FetchOptions) -> dict[str, NDArray[Any]]:
+        """Return the cached columns with values for each position."""
+        del options
+        if not self._target_shapes:
+            return {}
+        arrays = self._checked_arrays()
+        return {
+            name: arrays[name].reshape(-1, *shape)[rows]
+            for name, shape in self._target_shapes.items()
+        }
 
     def follow_augment(
         self, columns: dict[str, Any], augment: Any, keys: NDArray[np.uint32]

@@ -186,6 +186,11 @@ class Source(ABC):
         del rows, epoch
         return {}
 
+    def targets(self, rows: Rows, options: FetchOptions) -> dict[str, NDArray[Any]]:
+        """Return columns with values for each position, which ``cached`` stores."""
+        del rows, options
+        return {}
+
     def follow_augment(
         self, columns: dict[str, Any], augment: Any, keys: NDArray[np.uint32]
     ) -> None:

@@ -166,7 +166,7 @@ class IntervalSource(Source):
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:
         """Return file, ordinal, chromosome, start, stop and strand of rows."""
         spans, names = self._spans_at(rows, epoch), self._genome.names
-        columns: dict[str, Any] = {
+        return {
             "file": [self._genome.path] * rows.size,
             "ordinal": rows,
             "chrom": [names[number] for number in spans.chroms.tolist()],
@@ -176,10 +176,15 @@ class IntervalSource(Source):
                 STRAND_SIGNS[sign] for sign in self.intervals.strands[rows].tolist()
             ],
         }
-        if self._targets is not None:
-            is_minus = (self.intervals.strands[rows] < 0) & self.strand
-            columns["tracks"] = self._targets.read(spans, is_minus)
-        return columns
+
+    def targets(self, rows: Rows, options: FetchOptions) -> dict[str, NDArray[Any]]:
+        """Return the tracks of rows, in the direction of their strand."""
+        if self._targets is None:
+            return {}
+        spans = self._spans_at(rows, options.epoch)
+        is_minus = (self.intervals.strands[rows] < 0) & self.strand
+        threads = options.num_threads
+        return {"tracks": self._targets.read(spans, is_minus, num_threads=threads)}
 
     def follow_augment(
         self, columns: dict[str, Any], augment: Any, keys: NDArray[np.uint32]

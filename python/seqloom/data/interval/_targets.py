@@ -79,14 +79,16 @@ class TrackTargets:
             self._numbers[number] = found
         return self._numbers[number]
 
-    def read(self, spans: Spans, is_minus: NDArray[np.bool_]) -> Values:
+    def read(
+        self, spans: Spans, is_minus: NDArray[np.bool_], *, num_threads: int
+    ) -> Values:
         """Return the values of rows, in the direction of their strand."""
         chroms, numbers = np.unique(spans.chroms, return_inverse=True)
         values = self.tracks.read_spans(
             [self.find_contig(chrom) for chrom in chroms.tolist()],
             (numbers.reshape(-1), spans.starts + self._offset),
             bins=self.bins,
-            num_threads=1,  # the loader has threads for different batches
+            num_threads=num_threads,
         )
         return self.reverse(values, is_minus)
 
