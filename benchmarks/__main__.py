@@ -24,6 +24,7 @@ MODULE_OF_SUITE = {
     "optim": "benchmarks.optim",
     "recurrent": "benchmarks.recurrent",
     "spliceai": "benchmarks.spliceai",
+    "tracks": "benchmarks.tracks",
     "kernels": "benchmarks.kernels",
     "infer": "benchmarks.infer",
     "gpu": "benchmarks.gpu",
