@@ -96,8 +96,8 @@ def model(genome):
     bias = BPNetConfig(1, 16, 2, trimming=TRIMMING).init("numpy", sl.Key(0))
     bias = fit(bias, others, epochs=10, lr=5e-3)
     bias.match_counts(others[1]["x"], others[1]["y"])
-    new = BPNetConfig(1, 32, 4, trimming=TRIMMING).init("numpy", sl.Key(1))
-    return fit(ChromBPNet.of(bias, new), others, peaks, epochs=24, lr=8e-3)
+    new = BPNetConfig(1, 16, 3, trimming=TRIMMING).init("numpy", sl.Key(1))
+    return fit(ChromBPNet.of(bias, new), others, peaks, epochs=20, lr=8e-3)
 
 
 def outputs_of(network, codes):
@@ -126,7 +126,7 @@ def test_a_motif_in_other_regions_has_most_of_the_simulated_effect_on_counts(gen
     regions.codes[:, MIDDLE - 3 : MIDDLE + 4] = MOTIF
     _, after = outputs_of(model, regions.codes)
     expected = (np.log1p(regions.biased.sum(axis=1)) - expected).mean()
-    # With these few regions, the network learns between 0.6 and 0.8 of the effect.
+    # With these few regions, the network learns about 0.7 of the effect.
     assert 0.5 * expected < (after - before).mean() < 1.1 * expected
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from seqloom.errors import RecordError
-from seqloom.models._bpnet import BPNet, BPNetConfig
+from seqloom.models._bpnet import COUNT_SCALE, BPNet, BPNetConfig
 from seqloom.models._chrombpnet import ChromBPNet
 from seqloom.record import Record, load
 from seqloom.tensor import Backend
@@ -201,4 +201,8 @@ def _build(
         profile_bias="profile.bias" in arrays,
         count_bias="counts.bias" in arrays,
     )
-    return config.init(backend).load_record(arrays).eval()
+    scaled = {
+        path: array / COUNT_SCALE if path.startswith("counts.") else array
+        for path, array in arrays.items()
+    }
+    return config.init(backend).load_record(scaled).eval()
