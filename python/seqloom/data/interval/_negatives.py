@@ -11,7 +11,7 @@ import numpy as np
 from seqloom._arguments import as_number, as_seed
 from seqloom._key import Key
 from seqloom._warning import warn_user
-from seqloom.data._position import check_integer, permutation
+from seqloom.data._position import check_integer, permuted_positions
 from seqloom.data.interval._composition import (
     LinearSpans,
     count_ranges,
@@ -25,6 +25,7 @@ from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -159,7 +160,7 @@ def _count_candidates(
     real, offsets = spans.clip(genome.lengths), np.cumsum(genome.lengths) - genome.lengths
     chroms: list[int] = np.unique(spans.chroms).tolist()
     step = int(genome.lengths[chroms].sum()) // _MAX_CANDIDATES
-    step = max(bins.width // _STEPS_PER_WIDTH, step, 1)
+    step = max(-(-bins.width // _STEPS_PER_WIDTH), step)
     of_peaks = np.full(spans.chroms.size, -1)
     parts: list[_Candidates] = []
     for chrom in chroms:
@@ -257,23 +258,32 @@ class _Candidates:
         order = np.argsort(-wanted / np.maximum(sizes, 1), kind="stable")
         for number in order[: np.count_nonzero(wanted)].tolist():
             part = by_bin[ends[number] - sizes[number] : ends[number]]
-            part = part[permutation(part.size, key.fold("order").fold(number))]
-            rows += self._choose_apart(part, int(wanted[number]), taken)
+            order_key = key.fold("order").fold(number)
+            rows += self._choose_apart(part, int(wanted[number]), taken, key=order_key)
         return self._take(np.sort(np.array(rows, np.int64)))
 
-    def _choose_apart(self, part: Integers, count: int, taken: dict[int, int]) -> list[int]:
-        """Choose the first candidates that do not overlap those taken."""
+    def _choose_apart(
+        self, part: Integers, count: int, taken: dict[int, int], *, key: Key
+    ) -> list[int]:
+        """Choose random candidates that do not overlap those taken."""
         rows: list[int] = []
         none = -self.width
-        for row, start in zip(part.tolist(), self.starts[part].tolist(), strict=True):
-            if len(rows) == count:
-                break
+        for row, start in self._shuffle(part, 2 * count, key):
             at = start // self.width
             is_free = at not in taken and start - taken.get(at - 1, none) >= self.width
             if is_free and taken.get(at + 1, start + self.width) - start >= self.width:
                 taken[at] = start
                 rows.append(row)
+            if len(rows) == count:
+                break
         return rows
+
+    def _shuffle(self, part: Integers, size: int, key: Key) -> Iterator[tuple[int, int]]:
+        """Yield candidates and their starts in random order, computed in blocks."""
+        for first in range(0, part.size, size):
+            positions = np.arange(first, min(first + size, part.size))
+            rows = part[permuted_positions(positions, part.size, key)]
+            yield from zip(rows.tolist(), self.starts[rows].tolist(), strict=True)
 
     def table(self, genome: Genome) -> dict[str, list[Any]]:
         """Return the candidates as columns."""
