@@ -64,10 +64,14 @@ def _run_tangermeme(
     return result["seconds"], result["gc"]
 
 
+def chromosome_bases() -> int:
+    """Return the number of bases of each chromosome, without an incomplete line."""
+    return GENOME_MEGABASES * 1_000_000 // CHROMOSOMES // 60 * 60
+
+
 def write_genome(path: Path) -> Path:
     """Write random chromosomes as FASTA."""
-    draw = np.random.default_rng(0)
-    size = GENOME_MEGABASES * 1_000_000 // CHROMOSOMES // 60 * 60
+    draw, size = np.random.default_rng(0), chromosome_bases()
     with path.open("wb") as file:
         for number in range(CHROMOSOMES):
             file.write(b">chr%d\n" % (number + 1))
@@ -87,8 +91,7 @@ def _random_bases(draw: np.random.Generator, size: int) -> NDArray[np.uint8]:
 
 def write_peaks(path: Path) -> Path:
     """Write random intervals as BED."""
-    draw = np.random.default_rng(1)
-    size = GENOME_MEGABASES * 1_000_000 // CHROMOSOMES // 60 * 60
+    draw, size = np.random.default_rng(1), chromosome_bases()
     starts = draw.integers(WIDTH, size - 2 * WIDTH, PEAKS)
     numbers = draw.integers(1, CHROMOSOMES + 1, PEAKS)
     pairs = zip(numbers.tolist(), starts.tolist(), strict=True)
