@@ -30,7 +30,7 @@ from seqloom.infer._score_bar import score_bar
 from seqloom.infer._scores import find_table_format
 from seqloom.models import load
 
-Comparison = Literal["difference", "log_ratio", "logit"]
+Comparison = Literal["difference", "log_ratio", "logit", "jensen_shannon"]
 
 
 @takes_options()
@@ -82,6 +82,7 @@ def effects(
         quiet: Print only warnings and errors.
         compare: difference is the alternative minus the reference score. log_ratio is the
             binary logarithm of their ratio. logit is the difference of the log-odds.
+            jensen_shannon is the distance of the profiles of a model of tracks.
         on_mismatch: Records whose REF differs from the genome: stop with an error after all
             records were read, or skip these records. With swap, use ALT as the reference
             where the genome has ALT.

@@ -36,6 +36,7 @@ _DESCRIPTIONS = {
     "difference": "Alternative minus reference score",
     "log_ratio": "Binary logarithm of alternative / reference score",
     "logit": "Difference of the log-odds, alternative minus reference",
+    "jensen_shannon": "Jensen-Shannon distance of the profiles",
     "gain_position": "Position of the largest gain, from POS of the normal form",
     "loss_position": "Position of the largest loss, from POS of the normal form",
     "gain": "Largest gain of the score at a position",

@@ -11,6 +11,7 @@ from seqloom.data.variant._alleles import variant_windows
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.infer._changed_rows import Alternatives, Moves
 from seqloom.infer._variant_networks import WindowScores
+from seqloom.nn._track_metrics import profile_distances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 # The distance of windows that cannot overlap; it exceeds the length of each chromosome.
 _GROUP_DISTANCE = 1 << 40
-COMPARISONS = ("difference", "log_ratio", "logit")
+COMPARISONS = ("difference", "log_ratio", "logit", "jensen_shannon")
 _COMPLEMENT = np.arange(256, dtype=np.uint8)
 _COMPLEMENT[np.frombuffer(b"ACGTacgt", np.uint8)] = np.frombuffer(b"TGCATGCA", np.uint8)
 
@@ -195,6 +196,11 @@ class AlleleScorer:
         if "log_ratio" in self.settings.compare:
             with np.errstate(divide="ignore", invalid="ignore"):
                 effects["log_ratio"] = np.log2(other) - np.log2(one)
+        if "jensen_shannon" in self.settings.compare:
+            _require_counts(reference, alternative)
+            effects["jensen_shannon"] = profile_distances(
+                reference.values, alternative.values
+            )
         if "logit" in self.settings.compare:
             if reference.log_odds is None or alternative.log_odds is None:
                 raise ArgumentError(
@@ -249,6 +255,16 @@ class AlleleScorer:
                 columns[f"{effect}_{name}"] = values[np.arange(len(values)), column, best]
                 columns[f"{effect}_position_{name}"] = best - float(within)
         return columns
+
+
+def _require_counts(*scores: WindowScores) -> None:
+    """Raise unless the scores are counts at each position."""
+    if all(it.has_positions and (it.values >= 0).all() for it in scores):
+        return
+    raise ArgumentError(
+        'compare="jensen_shannon" (--compare jensen_shannon) needs a model of tracks, whose '
+        "outputs are counts of 0 or more at each position; use difference"
+    )
 
 
 def align_positions(
