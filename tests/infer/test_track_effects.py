@@ -11,7 +11,7 @@ from seqloom.errors import ArgumentError
 
 distance = pytest.importorskip("scipy.spatial.distance")
 WIDTH, TARGET_WIDTH = 128, 64
-COUNT = 160
+COUNT = 600
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def run(files: Path) -> Any:
     )
     train, valid = sl.data.split(data, (0.75, 0.25), seed=0)
     config = sl.models.BPNetConfig(tracks=1, channels=8, layers=2, trimming=32)
-    return sl.train.fit(config, train, valid, batch_size=16, lr=1e-2, epochs=15, seed=0)
+    return sl.train.fit(config, train, valid, batch_size=16, lr=1e-2, epochs=12, seed=0)
 
 
 def test_a_network_learns_counts_from_bigwig(run: Any) -> None:
@@ -61,7 +61,7 @@ def test_a_network_learns_counts_from_bigwig(run: Any) -> None:
 def test_the_distance_of_profiles_is_that_of_scipy(run: Any, files: Path) -> None:
     text = (files / "genome.fa").read_text().split()[1]
     starts = [4000, 4003, 4010]
-    variants = {
+    variants: Any = {
         "chrom": ["chr1"] * 3,
         "start": starts,
         "ref": [text[at] for at in starts],
