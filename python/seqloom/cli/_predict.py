@@ -1,8 +1,9 @@
 """``seqloom predict`` and ``seqloom evaluate``: apply a trained model to files."""
 
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from rich.console import Console
 
@@ -39,8 +40,13 @@ from seqloom.cli._warn import warn_about_training_files
 from seqloom.data import Dataset, Labels
 from seqloom.data._inputs import SourceOptions
 from seqloom.errors import ArgumentError, FileError
-from seqloom.infer import evaluate as compute_metrics, predict as compute_scores
+from seqloom.infer import (
+    evaluate as compute_metrics,
+    predict as compute_scores,
+    predict_tracks,
+)
 from seqloom.infer._exported import find_exported, reject_exported
+from seqloom.infer._predict_tracks import TRACK_SUFFIXES, list_track_paths
 from seqloom.infer._score_bar import score_bar
 from seqloom.infer._scores import find_table_format
 from seqloom.models import Trained, load
@@ -75,6 +81,9 @@ def predict(
     To score genome intervals: seqloom predict runs/p hg.fa --intervals new.bed --out
     scores.tsv
 
+    To write the counts of tracks: seqloom predict runs/atac hg.fa --intervals new.bed
+    --out pred.bw
+
     In a pipe: zcat *.fa.gz | seqloom predict runs/splice - --out - | head
 
     Args:
@@ -84,9 +93,9 @@ def predict(
             or a PLINK .bed, whose variants are matched by id and alleles. With --intervals,
             FILES is a genome. For a model of embeddings, FILES is the folder that `seqloom
             embed` wrote.
-        out: The table to write: NAME.tsv, NAME.csv or NAME.parquet; or - for standard
-            output.
-        overwrite: Replace the table if it exists.
+        out: The table to write: NAME.tsv, NAME.csv or NAME.parquet; - for standard
+            output; or NAME.bw for tracks of intervals.
+        overwrite: Replace the file if it exists.
         quiet: Print only warnings and errors.
         reverse_complement: Average the scores of a sequence and its reverse complement, for
             DNA or RNA from an unknown strand.
@@ -103,23 +112,42 @@ def predict(
     inputs = CommandInputs.of(paths, sequences, intervals, covariates)
     besides = [*covariates.covariates, *intervals.intervals]
     check_output_path(out, [*inputs.kind.list_files(paths), *besides], overwrite=overwrite)
-    if out != STDIN:
+    is_track = Path(out).suffix.lower() in TRACK_SUFFIXES
+    if out != STDIN and not is_track:
         find_table_format(out)
     trained, data = open_model_and_inputs(console, model, inputs, machine=machine)
+    if is_track:
+        _check_tracks(trained, out, overwrite=overwrite)
+    compute: Any = partial(predict_tracks, out=out) if is_track else compute_scores
     with score_bar(console) as report:
-        scores = compute_scores(
+        scores = compute(
             trained,
             data,
             reverse_complement=reverse_complement,
             num_threads=machine.threads,
             progress=report,
         )
+    count = format_count(len(data if is_track else scores), inputs.kind.noun)
+    where = _write_scores(scores, out)
+    console.print(f"scored {count}: {where}")
+
+
+def _write_scores(scores: Any, out: str) -> str:
+    """Write a table; return its place, or the places of tracks, which are written."""
+    if isinstance(scores, list):
+        return ", ".join(map(str, cast("list[Path]", scores)))
     if out == STDIN:
         scores.to_tsv(sys.stdout)
-    else:
-        scores.save(out)
-    where = "standard output" if out == STDIN else out
-    console.print(f"scored {format_count(len(scores), inputs.kind.noun)}: {where}")
+        return "standard output"
+    scores.save(out)
+    return out
+
+
+def _check_tracks(trained: Any, out: str, *, overwrite: bool) -> None:
+    """Raise if a model has no tracks, or if one of their files exists."""
+    reject_exported(trained)
+    for path in list_track_paths(trained, out):
+        check_not_existing(path, overwrite=overwrite)
 
 
 @takes_options(

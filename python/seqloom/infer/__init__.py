@@ -10,6 +10,7 @@ from seqloom.infer._explain import explain
 from seqloom.infer._explain_variant import VariantExplanation, explain_variant
 from seqloom.infer._kinds import Kind, register_kind
 from seqloom.infer._predict import evaluate, predict
+from seqloom.infer._predict_tracks import predict_tracks
 from seqloom.infer._scores import Scores
 from seqloom.infer._variant_effects import variant_effects
 from seqloom.infer.embedding._embed import embed
@@ -36,6 +37,7 @@ __all__ = [
     "explain_variant",
     "load",
     "predict",
+    "predict_tracks",
     "register_kind",
     "variant_effects",
 ]

@@ -264,7 +264,7 @@ def score_records(
         raise
     values = trained.task.activate(logits)
     if isinstance(trained.task, Profile):
-        values = values.sum(axis=2)  # the table has the count of each track
+        values = trained.task.counts(values).sum(axis=2)
     return Scores(data.ids, trained.classes, values, outputs=logits)
 
 

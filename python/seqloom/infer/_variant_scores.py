@@ -262,8 +262,8 @@ def _require_counts(*scores: WindowScores) -> None:
     if all(it.has_positions and (it.values >= 0).all() for it in scores):
         return
     raise ArgumentError(
-        'compare="jensen_shannon" (--compare jensen_shannon) needs a model of tracks, whose '
-        "outputs are counts of 0 or more at each position; use difference"
+        'compare="jensen_shannon" (--compare jensen_shannon) needs a model of tracks, '
+        "whose outputs are counts of 0 or more at each position; use difference"
     )
 
 

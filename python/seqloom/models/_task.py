@@ -313,6 +313,13 @@ class Profile(Task):
     def decide(self, scores: Scores) -> None:
         """Return None, because scores need no conversion to predictions."""
 
+    def counts(self, scores: Scores) -> Scores:
+        """Return expected counts without the 1 that `activate` adds to a region."""
+        if self.likelihood == "poisson":
+            return scores
+        total = scores.sum(axis=(1, 2), keepdims=True)
+        return scores * np.maximum(1 - 1 / total, 0)
+
     def count_logs(self, labels: Labels, scores: Scores) -> tuple[Outputs, Outputs]:
         """Return observed and predicted log(1 + count), ``(n, tracks)``."""
         added = float(self.likelihood == "poisson")  # multinomial scores include the 1
