@@ -75,7 +75,7 @@ mod _native {
     #[pymodule_export]
     use super::formats::reader::{SequenceReader, foreign_content};
     #[pymodule_export]
-    use super::formats::tracks::{TrackFile, TrackFileWriter, fetch_tracks};
+    use super::formats::tracks::{FragmentFile, TrackFile, TrackFileWriter, fetch_tracks};
     #[pymodule_export]
     use super::formats::variants::{VariantFile, VariantFileWriter};
     #[pymodule_export]

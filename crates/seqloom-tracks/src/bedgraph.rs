@@ -75,32 +75,31 @@ impl BedGraph {
             return Err(format!("expected start < stop, found {start} and {stop}"));
         }
         let entries = self.entries_of(name);
-        if let Some(last) = entries.stops.last() {
-            if start < *last {
-                return Err(format!(
-                    "the range {name}:{start}-{stop} begins before the last range ends, at \
-                     {last}; sort the file (sort -k1,1 -k2,2n), and merge ranges that overlap"
-                ));
-            }
+        if let Some(last) = entries.stops.last().filter(|last| start < **last) {
+            return Err(format!(
+                "the range {name}:{start}-{stop} begins before the last range ends, at {last}; \
+                 sort the file (sort -k1,1 -k2,2n), and merge ranges that overlap"
+            ));
         }
         entries.push(start, stop, value);
         Ok(())
     }
 
     fn entries_of(&mut self, name: &str) -> &mut Entries {
-        let number = match self.numbers.get(name) {
-            Some(number) => *number,
-            None => {
-                let number = self.contigs.len();
-                self.numbers.insert(name.to_owned(), number);
-                self.contigs.push(Contig {
-                    name: name.to_owned(),
-                    length: None,
-                });
-                self.entries.push(Entries::default());
-                number
-            }
-        };
+        let count = self.contigs.len();
+        let number = self.numbers.get(name).copied().unwrap_or(count);
+        if number == count {
+            self.numbers.insert(name.to_owned(), number);
+            self.contigs.push(Contig {
+                name: name.to_owned(),
+                length: None,
+            });
+            self.entries.push(Entries::default());
+        }
+        #[expect(
+            clippy::indexing_slicing,
+            reason = "the number was found or added above"
+        )]
         &mut self.entries[number]
     }
 
@@ -131,7 +130,8 @@ impl BedGraph {
     }
 }
 
-fn located(line: &Line<'_>, message: String) -> ReadError {
+/// Returns the error of a line.
+pub(crate) fn located(line: &Line<'_>, message: String) -> ReadError {
     ReadError::Damage(Fault {
         line: Some(line.number),
         byte: Some(line.byte),

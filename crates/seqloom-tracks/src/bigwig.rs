@@ -92,6 +92,10 @@ impl BigWig {
     }
 
     /// Calls a function with each entry that overlaps a range of a contig.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a place, a buffer and a function"
+    )]
     pub(crate) fn visit(
         &self,
         contig: usize,

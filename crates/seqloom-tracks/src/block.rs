@@ -107,18 +107,14 @@ impl BlockBuffer {
             2 => 8,
             3 => 4,
             _ => {
-                return Err(damage(
-                    offset,
-                    format!("expected a block of type 1, 2 or 3, found {kind}"),
-                ));
+                let message = format!("expected a block of type 1, 2 or 3, found {kind}");
+                return Err(damage(offset, message));
             }
         };
         let items = bytes.get(HEADER_BYTES..).unwrap_or_default();
         if items.len() < count * item_bytes {
-            return Err(damage(
-                offset,
-                format!("a block has fewer than its {count} values"),
-            ));
+            let message = format!("a block has fewer than its {count} values");
+            return Err(damage(offset, message));
         }
         let entries = &mut self.entries;
         entries.starts.clear();

@@ -56,6 +56,10 @@ type Task<'a> = (usize, Vec<(usize, &'a mut [f32])>);
 
 /// Fills `out`, an array `(spans, tracks, bins)`. `contigs` has, for each track, the index
 /// in the track of each contig of the caller.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the caller has each of these separately"
+)]
 pub fn fetch(
     tracks: &[&Track],
     contigs: &[Vec<Option<usize>>],
@@ -167,10 +171,9 @@ impl<'a> Painter<'a> {
         };
         let mut paint = |start: u32, stop: u32, value: f32| {
             let range = to_index(start)..to_index(stop);
-            if !(is_zero && value.is_nan()) {
-                if let Some(part) = bases.get_mut(range) {
-                    part.fill(value);
-                }
+            let is_missing = is_zero && value.is_nan();
+            if let Some(part) = bases.get_mut(range).filter(|_| !is_missing) {
+                part.fill(value);
             }
         };
         self.track
@@ -199,6 +202,11 @@ impl<'a> Painter<'a> {
 }
 
 /// Reduces the values of a bin; NaN is left out.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    reason = "a bin has fewer than 2^53 bases, and values have 32 bits"
+)]
 fn reduce(values: &[f32], reduction: Reduction) -> f32 {
     let present = || values.iter().filter(|value| !value.is_nan());
     let count = present().count();

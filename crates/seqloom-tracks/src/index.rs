@@ -47,7 +47,8 @@ impl TreeReader<'_> {
         while let Some(at) = nodes.pop() {
             let head = read_bytes(self.file, at, NODE_HEADER_BYTES)?;
             let is_leaf = head.first().is_some_and(|byte| *byte == 1);
-            let size = sizes[usize::from(!is_leaf)];
+            let [leaf_size, inner_size] = sizes;
+            let size = if is_leaf { leaf_size } else { inner_size };
             let count = usize::from(self.order.u16(&head, 2));
             let used = as_u64(NODE_HEADER_BYTES + size * count);
             self.budget = self.budget.checked_sub(used).ok_or_else(|| {
@@ -220,6 +221,10 @@ fn node_items() -> u32 {
 /// Appends the nodes of a tree, which begin at offset `at` of the file: the root first, and
 /// the leaves last. An item of a leaf is a key and a value. An item of another node is the
 /// joined key of a child, and its offset.
+#[expect(
+    clippy::too_many_lines,
+    reason = "the offsets of nodes depend on each other"
+)]
 fn append_tree(
     out: &mut Vec<u8>,
     items: Vec<(Vec<u8>, Vec<u8>)>,

@@ -75,6 +75,10 @@ impl Track {
     }
 
     /// Calls a function with the start, stop and value of each entry that overlaps a range.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a place, a buffer and a function"
+    )]
     pub(crate) fn visit(
         &self,
         contig: usize,

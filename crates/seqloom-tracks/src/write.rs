@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use seqloom_compression::temporary_file::TemporaryFile;
@@ -33,6 +34,8 @@ pub struct BigWigWriter {
     offset: u64,
     places: Vec<BlockPlace>,
     block: Vec<(u32, u32, f32)>,
+    /// For each contig, true if ranges were added.
+    is_begun: Vec<bool>,
     /// The contig of the last range, and the position after its end.
     last: (usize, u32),
     zoom: Zoom,
@@ -40,8 +43,7 @@ pub struct BigWigWriter {
 }
 
 impl BigWigWriter {
-    /// Creates a temporary file next to `path`. `contigs` are names and lengths; ranges are
-    /// written in this order.
+    /// Creates a temporary file next to `path`. `contigs` are names and lengths.
     pub fn create(path: &Path, contigs: Vec<(String, u32)>) -> Result<Self> {
         let to_error = |error: io::Error| Error::io(path, &error);
         let temporary = TemporaryFile::create(path).map_err(to_error)?;
@@ -50,6 +52,7 @@ impl BigWigWriter {
         let tree_offset = summary_offset() + SUMMARY_BYTES;
         let tree = contig_tree(&contigs, tree_offset);
         let data_offset = tree_offset + as_u64(tree.len());
+        let is_begun = vec![false; contigs.len()];
         let mut made = Self {
             path: path.to_path_buf(),
             temporary,
@@ -59,6 +62,7 @@ impl BigWigWriter {
             offset: 0,
             places: Vec::new(),
             block: Vec::new(),
+            is_begun,
             last: (0, 0),
             zoom,
             summary: None,
@@ -76,8 +80,9 @@ impl BigWigWriter {
         self.out.write_all(bytes)
     }
 
-    /// Adds ranges of one contig. Ranges must be sorted, and must not overlap. Ranges with
-    /// the value NaN are left out.
+    /// Adds ranges of one contig. Contigs may come in any order, but the ranges of a contig
+    /// must come together, sorted and without overlaps. Ranges with the value NaN are left
+    /// out.
     pub fn write(
         &mut self,
         contig: usize,
@@ -96,16 +101,7 @@ impl BigWigWriter {
         let Some((name, length)) = self.contigs.get(contig).cloned() else {
             return Err(Error::argument(format!("there is no contig {contig}")));
         };
-        if contig < self.last.0 {
-            return Err(Error::argument(format!(
-                "values of {name} were written after values of a later contig; write contigs \
-                 in the order in which they were declared"
-            )));
-        }
-        if contig > self.last.0 {
-            self.flush()?;
-            self.last = (contig, 0);
-        }
+        self.begin(contig, &name)?;
         for ((start, stop), value) in starts.iter().zip(stops).zip(values) {
             if start >= stop || *stop > length || *start < self.last.1 {
                 return Err(Error::argument(format!(
@@ -126,6 +122,24 @@ impl BigWigWriter {
                 self.flush()?;
             }
         }
+        Ok(())
+    }
+
+    /// Begins a contig, unless it is that of the last ranges.
+    fn begin(&mut self, contig: usize, name: &str) -> Result<()> {
+        let is_begun = self.is_begun.get_mut(contig);
+        let was_begun = is_begun.is_some_and(|it| mem::replace(it, true));
+        if contig == self.last.0 {
+            return Ok(());
+        }
+        if was_begun {
+            return Err(Error::argument(format!(
+                "values of {name} come again after those of another contig; write all values \
+                 of a contig before those of the next one"
+            )));
+        }
+        self.flush()?;
+        self.last = (contig, 0);
         Ok(())
     }
 
@@ -168,7 +182,8 @@ impl BigWigWriter {
 
     fn write_end(&mut self) -> io::Result<()> {
         let index_offset = self.offset;
-        let places = std::mem::take(&mut self.places);
+        let mut places = mem::take(&mut self.places);
+        places.sort_by_key(|place| place.contig);
         self.put_index(&places)?;
         let mut zoom_headers = Vec::new();
         for (reduction, records) in self.zoom.take_levels() {
@@ -201,7 +216,11 @@ impl BigWigWriter {
             let (Some(first), Some(last)) = (part.first(), part.last()) else {
                 continue;
             };
-            let bytes: Vec<u8> = part.iter().flat_map(ZoomRecord::to_bytes).collect();
+            let bytes: Vec<u8> = part
+                .iter()
+                .copied()
+                .flat_map(ZoomRecord::to_bytes)
+                .collect();
             let packed = compress(Format::Zlib, Level::DEFAULT, &bytes);
             places.push(BlockPlace {
                 contig: first.contig,

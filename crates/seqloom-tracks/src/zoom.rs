@@ -55,7 +55,7 @@ impl ZoomRecord {
     }
 
     /// Returns the record as it is in a file, where sums have 32 bits.
-    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+    pub(crate) fn to_bytes(self) -> Vec<u8> {
         let count = u32::try_from(self.count).unwrap_or(u32::MAX);
         let mut out = Vec::with_capacity(32);
         for number in [self.contig, self.start, self.stop, count] {
@@ -99,10 +99,11 @@ impl Zoom {
         }
     }
 
-    /// Returns the number of bases of a bin, and the bins, of each level. The last level has
-    /// few bins.
+    /// Returns the number of bases of a bin, and the sorted bins, of each level. The last level
+    /// has few bins.
     pub(crate) fn take_levels(&mut self) -> Vec<(u32, Vec<ZoomRecord>)> {
-        let records = std::mem::take(&mut self.records);
+        let mut records = std::mem::take(&mut self.records);
+        records.sort_by_key(|record| record.contig);
         let mut levels = vec![(self.reduction, records)];
         while let Some((reduction, records)) = levels.last() {
             let next = reduction.checked_mul(FACTOR);

@@ -17,6 +17,7 @@ __all__ = [
     "ElementwiseProgram",
     "ExportedModel",
     "ExportedPredictor",
+    "FragmentFile",
     "GenotypeCodes",
     "GenotypeLayer",
     "GenotypeSurvey",
@@ -320,6 +321,32 @@ class ExportedPredictor:
         Scores every record of files once, in input order. After each batch, `progress`
         is called with the number of scored records and the number of records read so
         far.
+        """
+
+@typing.final
+class FragmentFile:
+    r"""
+    Counts the ends of the fragments of a file, contig after contig.
+    """
+    @property
+    def tally(self) -> tuple[builtins.int, builtins.int, builtins.list[tuple[builtins.str, builtins.int]]]:
+        r"""
+        The number of fragments, the number of ends outside of their contigs, and the number
+        of fragments on each contig that the genome lacks.
+        """
+    def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, contigs: typing.Sequence[tuple[builtins.str, builtins.int]], shift: tuple[builtins.int, builtins.int], count_duplicates: builtins.bool, drop_outside: builtins.bool) -> FragmentFile:
+        r"""
+        Opens a file. `contigs` are the names and lengths of the genome. `shift` is added to
+        the ends on the plus and on the minus strand.
+        """
+    def next_contig(self, by_strand: builtins.bool) -> typing.Optional[tuple[builtins.int, builtins.list[tuple[numpy.typing.NDArray[numpy.uint32], numpy.typing.NDArray[numpy.uint32], numpy.typing.NDArray[numpy.float32]]]]]:
+        r"""
+        Returns the number of the next contig in the genome, and the counts of its ends: one
+        track, or one for each strand.
+        """
+    def sample(self, count: builtins.int) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64]]:
+        r"""
+        Returns the next fragments that are within contigs of the genome.
         """
 
 @typing.final

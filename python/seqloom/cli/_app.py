@@ -51,6 +51,10 @@ COMMANDS = {
         "_check",
         "Find validation intervals that repeat training sequences, and compare both sets.",
     ),
+    "pileup": (
+        "_pileup",
+        "Count the ends of ATAC-seq or DNase-seq fragments, and write a bigWig file.",
+    ),
     "embed": ("_embed", "Compute embeddings of protein sequences with ESM-2."),
     "bed": ("_bed", "Inspect, convert and subset PLINK genotypes (.bed, .fam, .bim)."),
     "export": ("_export", "Export a trained model for use without Python."),

@@ -19,6 +19,7 @@ from seqloom.data.interval._interval_dataset import IntervalDataset, windows
 from seqloom.data.interval._leakage import check_leakage
 from seqloom.data.interval._leakage_report import IntervalSummary, LeakageReport
 from seqloom.data.interval._negatives import negatives
+from seqloom.data.interval._pileup import PileupReport, pileup
 from seqloom.data.interval._regions import Regions
 from seqloom.data.label._labels import Labels
 from seqloom.data.label._record_labels import join_labels
@@ -48,6 +49,7 @@ __all__ = [
     "LengthBucketSampler",
     "PackedStream",
     "PadCollator",
+    "PileupReport",
     "Regions",
     "SequenceDataset",
     "SequenceStream",
@@ -66,6 +68,7 @@ __all__ = [
     "guess_alphabet",
     "join_labels",
     "negatives",
+    "pileup",
     "split",
     "windows",
 ]

@@ -22,14 +22,13 @@ _MAX_LENGTH = 1 << 32
 class TrackWriter:
     """Writer of a bigWig file.
 
-    Values are written in the order of the contigs and positions. Memory does not grow with
-    the file, except for summaries that genome browsers need (at most 200 MB). The file
-    appears at its path only if the ``with`` block succeeds.
+    Contigs are written in any order, and the values of a contig in the order of their
+    positions. Memory does not grow with the file, except for summaries that genome browsers
+    need (at most 200 MB). The file appears at its path only if the ``with`` block succeeds.
 
     Args:
         path: The path of the file.
-        contigs: Length of each contig of the genome, in the order in which their values are
-            written.
+        contigs: Length of each contig of the genome.
 
     Raises:
         ArgumentError: No contigs are given, or a length is invalid.
@@ -80,8 +79,9 @@ class TrackWriter:
             values: Value of each range, stored as float32. NaN is not stored.
 
         Raises:
-            ArgumentError: The contig is unknown, or ranges are not sorted, overlap, or
-                extend beyond the contig.
+            ArgumentError: The contig is unknown, or another contig was written after its
+                earlier values. Or ranges are not sorted, overlap, or extend beyond the
+                contig.
             FileError: The file cannot be written.
         """
         self._native.write(

@@ -6,7 +6,9 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::prelude::*;
 use seqloom_core::{Error, Result};
 use seqloom_macros::python_export;
-use seqloom_tracks::{BigWigWriter, Bins, Missing, Reduction, Span, Track, fetch};
+use seqloom_tracks::{
+    BigWigWriter, Bins, EndRules, Entries, Fragments, Missing, Reduction, Span, Track, fetch,
+};
 
 use crate::error::{exception_for, raise};
 use crate::pool;
@@ -49,12 +51,16 @@ impl TrackFile {
         stop: u32,
     ) -> PyResult<EntryArrays<'py>> {
         let found = pool::run(py, 1, || self.track.entries(contig, start, stop))?;
-        Ok((
-            found.starts.into_pyarray(py),
-            found.stops.into_pyarray(py),
-            found.values.into_pyarray(py),
-        ))
+        Ok(to_arrays(py, found))
     }
+}
+
+fn to_arrays(py: Python<'_>, entries: Entries) -> EntryArrays<'_> {
+    (
+        entries.starts.into_pyarray(py),
+        entries.stops.into_pyarray(py),
+        entries.values.into_pyarray(py),
+    )
 }
 
 /// Writes a bigWig file; it appears at its path when it is finished.
@@ -170,5 +176,86 @@ fn to_missing(name: &str) -> Result<Missing> {
         "zero" => Ok(Missing::Zero),
         "error" => Ok(Missing::Error),
         _ => Err(Error::argument(format!("missing is {name:?}"))),
+    }
+}
+
+/// Contigs, starts and stops of fragments.
+type FragmentArrays<'py> = (
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<i64>>,
+);
+
+/// Counts the ends of the fragments of a file, contig after contig.
+#[python_export]
+pub(crate) struct FragmentFile {
+    fragments: Fragments,
+}
+
+#[python_export]
+impl FragmentFile {
+    /// Opens a file. `contigs` are the names and lengths of the genome. `shift` is added to
+    /// the ends on the plus and on the minus strand.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        contigs: Vec<(String, u32)>,
+        shift: (i64, i64),
+        count_duplicates: bool,
+        drop_outside: bool,
+    ) -> PyResult<Self> {
+        let rules = EndRules {
+            shift,
+            count_duplicates,
+            drop_outside,
+        };
+        let fragments = pool::run(py, 1, || Fragments::open(&path, contigs, rules))?;
+        Ok(Self { fragments })
+    }
+
+    /// Returns the number of the next contig in the genome, and the counts of its ends: one
+    /// track, or one for each strand.
+    fn next_contig<'py>(
+        &mut self,
+        py: Python<'py>,
+        by_strand: bool,
+    ) -> PyResult<Option<(usize, Vec<EntryArrays<'py>>)>> {
+        let fragments = &mut self.fragments;
+        let found = pool::run(py, 1, || {
+            let ends = fragments.next_contig()?;
+            Ok(ends.map(|ends| {
+                let contig = ends.contig();
+                let tracks = if by_strand {
+                    ends.into_strands().into()
+                } else {
+                    vec![ends.into_counts()]
+                };
+                (contig, tracks)
+            }))
+        })?;
+        Ok(found.map(|(contig, tracks)| {
+            let tracks = tracks.into_iter();
+            (contig, tracks.map(|it| to_arrays(py, it)).collect())
+        }))
+    }
+
+    /// Returns the next fragments that are within contigs of the genome.
+    fn sample<'py>(&mut self, py: Python<'py>, count: usize) -> PyResult<FragmentArrays<'py>> {
+        let fragments = &mut self.fragments;
+        let found = pool::run(py, 1, || fragments.sample(count))?;
+        Ok((
+            found.0.into_pyarray(py),
+            found.1.into_pyarray(py),
+            found.2.into_pyarray(py),
+        ))
+    }
+
+    /// The number of fragments, the number of ends outside of their contigs, and the number
+    /// of fragments on each contig that the genome lacks.
+    #[getter]
+    fn tally(&self) -> (u64, u64, Vec<(String, u64)>) {
+        let tally = self.fragments.tally().clone();
+        (tally.fragments, tally.outside, tally.absent)
     }
 }
