@@ -174,6 +174,12 @@ def test_copies_with_95_percent_identity_are_homologous_on_both_strands():
     assert len(set(found[:200])) == 200
 
 
+def test_masked_sequences_with_a_common_kmer_are_not_homologous():
+    known = random_sequences(20, 60)
+    masked = [it[:13] + b"N" * 60 for it in known]
+    assert len(set(group_homologous([*known, *masked]))) == 40
+
+
 def families(count=40, members=4):
     """A dataset of families of similar sequences with two classes."""
     texts, labels = dict[str, str](), dict[str, str]()

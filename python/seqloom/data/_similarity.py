@@ -30,9 +30,9 @@ _MAX_SMALL_RESIDUES = 1 << 24
 # Maximum number of compared k-mers: those with the smallest hashes (FracMinHash, Irber et
 # al. 2022). Homologous sequences share fewer k-mers, so more are compared.
 _MAX_COMPARED_KMERS, _MAX_HOMOLOGY_KMERS = 1 << 22, 1 << 23
-# If only a fraction of the k-mers is compared, homologous sequences share at least this
-# number, because short sequences have few compared k-mers.
-_MIN_SAMPLED_KMERS = 3
+# Homologous sequences share at least this number of compared k-mers, because a sequence of
+# few k-mers, such as a masked one, shares one of them by chance.
+MIN_SHARED_KMERS = 3
 # Maximum number of sequences with the same k-mer that are compared.
 _MAX_SEQUENCES_PER_KMER = 1000
 _BLOCK_POSITIONS = 1 << 16
@@ -76,11 +76,6 @@ class KmerHashing:
     def max_hash(self) -> np.uint64:
         """The largest hash of compared k-mers."""
         return np.uint64((2**64 - 1) // self.scale)
-
-    @property
-    def min_shared(self) -> int:
-        """The number of k-mers that homologous sequences share at least."""
-        return 1 if self.scale == 1 else _MIN_SAMPLED_KMERS
 
     def hash(
         self, letters: NDArray[np.uint8], offsets: Integers
@@ -260,7 +255,7 @@ def group_homologous(
         groups.join(row, other)
     hashing = KmerHashing.choose(sequences, is_homology=True)
     kmers = KmerSets.of(hashing, sequences)
-    pairs_of_rows = kmers.match(kmers, MIN_HOMOLOGOUS, min_shared=hashing.min_shared)
+    pairs_of_rows = kmers.match(kmers, MIN_HOMOLOGOUS, min_shared=MIN_SHARED_KMERS)
     for rows, others, _ in pairs_of_rows:
         is_new = rows > others
         for row, other in zip(rows[is_new].tolist(), others[is_new].tolist(), strict=True):

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.data._position import check_integer
-from seqloom.data._similarity import MIN_HOMOLOGOUS, KmerHashing, KmerSets
+from seqloom.data._similarity import (
+    MIN_HOMOLOGOUS,
+    MIN_SHARED_KMERS,
+    KmerHashing,
+    KmerSets,
+)
 from seqloom.data.interval._composition import LinearSpans, count_bases, open_genome
 from seqloom.data.interval._filter import find_column
 from seqloom.data.interval._intervals import MAX_POSITION, read_intervals
@@ -45,10 +50,10 @@ def check_leakage(
     """Find validation intervals that repeat training sequences, and compare both sets.
 
     A validation interval leaks if it overlaps a training interval, or if their sequences
-    are homologous: on either strand, they share at least a quarter of the k-mers of the
-    shorter sequence. Copies with 95 % equal bases are expected to share 54 % of the
-    12-mers. In sets of more than 16.8 million bases, 16-mers are compared (44 %). At most
-    8.4 million k-mers are compared, a random sample of all.
+    are homologous. On either strand, homologous sequences share at least three k-mers, and
+    at least a quarter of the k-mers of the shorter one. Copies with 95 % equal bases are
+    expected to share 54 % of the 12-mers. In sets of more than 16.8 million bases, 16-mers
+    are compared (44 %). At most 8.4 million k-mers are compared, a random sample of all.
     ``split(groups="homology")`` keeps such sequences in one set.
 
     The report also compares the G+C content, the lengths, the share of unknown bases and
@@ -196,7 +201,7 @@ def _find_homologous(
     """Return the most similar training interval (-1: none), and the share of k-mers."""
     known, queries = (it.hash_kmers(genome, hashing) for it in (train, valid))
     partners, shares = np.full(len(valid.table), -1), np.zeros(len(valid.table))
-    pairs = queries.match(known, MIN_HOMOLOGOUS, min_shared=hashing.min_shared)
+    pairs = queries.match(known, MIN_HOMOLOGOUS, min_shared=MIN_SHARED_KMERS)
     for rows, others, found in pairs:
         order = np.argsort(found, kind="stable")  # the last value of a row is stored
         partners[rows[order]], shares[rows[order]] = others[order], found[order]
