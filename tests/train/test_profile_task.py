@@ -93,6 +93,19 @@ def test_the_weight_of_the_count_loss_is_a_tenth_of_the_median_count(run):
     assert run.trained.task.count_weight == max(1.0, np.median(totals) / 10)
 
 
+def test_the_objective_sets_the_weight_of_the_count_loss():
+    data, config = simulate(24), BPNetConfig(1, 4, 1, trimming=50)
+    objective = sl.train.Objective(count_weight=0.5)
+    run = sl.train.fit(config, data, objective=objective, epochs=1)
+    assert run.trained.task == Profile(("reads",), count_weight=0.5)
+    arrays = {"x": one_hot(data.codes), "y": data.tracks}
+    objective = sl.train.Objective(count_weight=0.5, loss=F.profile_loss)
+    with pytest.raises(ArgumentError, match="count_weight is for tracks, but the task is"):
+        sl.train.fit(config, arrays, objective=objective, epochs=1)
+    with pytest.raises(ArgumentError, match="count_weight must be 0 or more, got -1"):
+        sl.train.Objective(count_weight=-1.0)
+
+
 def test_the_run_folder_has_counts_intervals_and_pictures(run):
     scores = sl.infer.Scores.read_tsv(run.folder / "scores-test.tsv").to_numpy()
     labels = sl.infer.Scores.read_tsv(run.folder / "labels-test.tsv").to_numpy()

@@ -144,8 +144,10 @@ def _prepare_custom(
 ) -> tuple[Trained, Parts]:
     """Create the network for a custom task, with a user's loss or step."""
     objective = settings.objective
-    if objective.class_weight is not None:
-        raise ArgumentError("class_weight is for classes, but the task is custom")
+    for name in ("class_weight", "count_weight"):
+        if getattr(objective, name) is not None:
+            what = "classes" if name == "class_weight" else "tracks"
+            raise ArgumentError(f"{name} is for {what}, but the task is custom")
     if objective.loss is None and objective.step is None:
         raise ArgumentError(
             "a custom task needs objective=function(outputs, labels) or "
@@ -174,7 +176,7 @@ def _prepare_builtin(
     described = describe(train, task, settings.objective.class_weight)
     network = _make_network(model, settings)
     Forward.of(network)
-    described = _with_likelihood(described, network)
+    described = _complete_profile(described, network, settings.objective.count_weight)
     outputs = getattr(config_of(network), "outputs", None)
     if outputs is not None and outputs != len(described.columns):
         raise ArgumentError(
@@ -343,11 +345,15 @@ def _profile(train: Examples) -> Profile:
     return Profile(tuple(train.classes), count_weight=weight)
 
 
-def _with_likelihood(task: Task, network: Any) -> Task:
-    """Return the task of tracks with the likelihood that the network's outputs suit."""
+def _complete_profile(task: Task, network: Any, count_weight: float | None) -> Task:
+    """Return the task of tracks with the network's likelihood and the user's weight."""
     if not isinstance(task, Profile):
+        if count_weight is not None:
+            raise ArgumentError(f"count_weight is for tracks, but the task is {task.name}")
         return task
-    return replace(task, likelihood=getattr(network, "likelihood", task.likelihood))
+    likelihood = getattr(network, "likelihood", task.likelihood)
+    weight = task.count_weight if count_weight is None else count_weight
+    return replace(task, likelihood=likelihood, count_weight=weight)
 
 
 def describe_conflicts(train: Data) -> str:

@@ -66,6 +66,8 @@ class Objective:
             the names of the functions.
         class_weight: The weight of each class: a dict by name, a sequence of numbers, or
             ``"balanced"`` for equal total weights.
+        count_weight: The weight of the count loss of tracks (see `profile_loss`). By
+            default, a tenth of the median count of the training regions, at least 1.
         baselines: If True, also fit simple models on the training set after the network,
             and compare the network with them on the validation and test sets. See
             `Baseline`.
@@ -82,6 +84,7 @@ class Objective:
     step: Callable[..., Any] | None = None
     metrics: Metrics = None
     class_weight: ClassWeight = None
+    count_weight: float | None = None
     baselines: bool = True
     stranded: bool = False
 
@@ -107,6 +110,8 @@ class Objective:
                 'class_weight must be "balanced", a dict from class to number, or one '
                 f"number for each class, got {quote(self.class_weight)}"
             )
+        if self.count_weight is not None:
+            as_number("count_weight", self.count_weight, expected="0 or more", least=0.0)
         list_metrics(self.metrics)
 
 
