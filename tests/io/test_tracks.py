@@ -36,6 +36,18 @@ def test_values_are_those_of_pybigwig(kind: str, seed: int, tmp_path: Path) -> N
         np.testing.assert_array_equal(tracks.values(name, start, stop)[0], expected)
 
 
+@pytest.mark.parametrize("name", ["pybigwig", "pybigtools"])
+def test_files_of_other_programs_are_read(name: str) -> None:
+    # The files are from the tests of pyBigWig and pybigtools (MIT licence).
+    path = Path(__file__).with_name("real_tracks") / f"{name}.bw"
+    tracks, reference = sl.io.open_tracks(path), pyBigWig.open(str(path))
+    assert tracks.contigs == reference.chroms()
+    for contig, length in reference.chroms().items():
+        stop = min(length, 1_000_000)
+        expected = reference.values(contig, 0, stop, numpy=True)
+        np.testing.assert_array_equal(tracks.values(contig, 0, stop)[0], expected)
+
+
 @pytest.mark.parametrize("reduce", ["mean", "sum", "max"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_bins_are_exact_statistics_of_pybigwig(
@@ -182,6 +194,11 @@ def test_a_bigbed_file_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "a.bb").write_bytes((0x8789F2EB).to_bytes(4, "little") + bytes(60))
     with pytest.raises(FormatError, match="bigBed file, which has intervals"):
         sl.io.open_tracks(tmp_path / "a.bb")
+
+
+def test_a_url_is_not_a_path() -> None:
+    with pytest.raises(ArgumentError, match=r"https://x\.org/a\.bw is a URL.*download"):
+        sl.io.open_tracks("https://x.org/a.bw")
 
 
 def read_all(path: Path) -> None:

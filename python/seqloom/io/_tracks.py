@@ -428,6 +428,11 @@ class _TrackList:
             self._pairs.append((len(self.paths), len(self.paths) + 1))
         for sign, each in zip("+-" if is_pair else ("",), both, strict=True):
             path = as_path("each of paths", each, expected="the path of a track")
+            if "://" in str(each):
+                raise ArgumentError(
+                    f"{each} is a URL, but tracks are read from local files; download the "
+                    "file, and pass its path"
+                )
             self.paths.append(str(path.expanduser()))
             self._names.append(f"{path.name}" if name is None else f"{name}{sign}")
 
