@@ -1,10 +1,12 @@
-//! Reads arbitrary bytes as bigWig files and as bedGraph text.
+//! Reads arbitrary bytes as bigWig files, and as text of tracks and of fragments.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
 use seqloom_core::Result;
-use seqloom_tracks::{BigWigWriter, Bins, Missing, Reduction, Span, Track, fetch};
+use seqloom_tracks::{
+    BigWigWriter, Bins, EndRules, Fragments, Missing, Reduction, Span, Track, fetch,
+};
 
 use crate::choices::Choices;
 use crate::scratch;
@@ -16,7 +18,14 @@ const LENGTH: u32 = 5000;
 pub fn run(bytes: &[u8]) {
     let mut choices = Choices::new(bytes);
     if choices.byte() % 4 == 0 {
-        return read_in_all_ways(choices.rest());
+        let rules = EndRules {
+            shift: (4, -5),
+            count_duplicates: choices.byte() % 2 == 0,
+            drop_outside: choices.byte() % 2 == 0,
+        };
+        let text = choices.rest();
+        let _ = count_ends(text, rules);
+        return read_in_all_ways(text);
     }
     let mut file = valid_file().to_vec();
     for _ in 0..1 + choices.below(6) {
@@ -27,6 +36,18 @@ pub fn run(bytes: &[u8]) {
         file.truncate(choices.below(file.len()));
     }
     read_in_all_ways(&file);
+}
+
+fn count_ends(text: &[u8], rules: EndRules) -> Result<()> {
+    let path = scratch::write("fragments", text);
+    let contigs = vec![("c".to_owned(), LENGTH), ("d".to_owned(), LENGTH)];
+    let _ = Fragments::open(&path, contigs.clone(), rules)?.sample(100)?;
+    let mut fragments = Fragments::open(&path, contigs, rules)?;
+    while let Some(ends) = fragments.next_contig()? {
+        let counts = ends.into_counts();
+        assert!(counts.stops.iter().all(|stop| *stop <= LENGTH));
+    }
+    Ok(())
 }
 
 fn valid_file() -> &'static [u8] {

@@ -1,5 +1,6 @@
 """Ends of fragments are counted at their bases, and never shifted twice."""
 
+import contextlib
 import shutil
 import subprocess
 from collections import Counter
@@ -251,3 +252,20 @@ def test_the_input_is_never_replaced(genome: Path):
     source.write_text("chr1\t1\t9\n")
     with pytest.raises(ArgumentError, match="also an input file"):
         sl.data.pileup(source, genome, source, assay="atac")
+
+
+LINE = st.one_of(st.binary(max_size=20), st.just(b"chr1\t1\t9\tx\t2"))
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(lines=st.lists(LINE, max_size=5), repeat=st.booleans())
+def test_any_bytes_are_counted_or_an_error_of_the_file(lines, repeat, genome: Path):
+    source, out = genome.with_name("f.tsv"), genome.with_name("a.bw")
+    source.write_bytes(b"\n".join(lines))
+    with contextlib.suppress(FormatError):
+        report = sl.data.pileup(source, genome, out, assay="atac", count_duplicates=repeat)
+        assert report.ends == 2 * sum(line == b"chr1\t1\t9\tx\t2" for line in lines)

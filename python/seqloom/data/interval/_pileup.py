@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Shift = tuple[int, int]
 
-_SAMPLE_SIZE = 100_000
+_SAMPLE_SIZE = 2_000_000
 _MAX_SHIFT = 1000
 _PAIR_SIZE = 2
 
@@ -114,9 +114,10 @@ def pileup(
     of 10x Genomics and ENCODE, contain ends with the shift +4/-5 already. Only 0/+1 remains
     to be added, as chrombpnet does. For DNase-seq, the corresponding shift is 0/+1.
 
-    The shift of the ends in the file is estimated from the bases around the first 100,000
-    fragments. The motifs of both strands coincide at the right shift, and the motif of Tn5
-    is its own reverse complement.
+    The shift of the ends in the file is estimated from the bases around 100,000 of the
+    first 2,000,000 fragments. The motifs of both strands coincide at the right shift, and
+    the motif of Tn5 is its own reverse complement. For DNase-seq, the plus ends are assumed
+    not to be shifted.
 
     Memory grows with the number of fragments of one contig. Values are stored as float32,
     and bases without ends have no value.
