@@ -1,8 +1,8 @@
 # %% [markdown]
 # # From peaks and a bigWig to a model
 #
-# Train BPNet (Avsec et al., 2021) on reads of both strands around peaks, look at observed and predicted reads, and ask
-# what a variant in a binding site does.
+# Train BPNet (Avsec et al., 2021) on reads of both strands around peaks, and look at observed and predicted reads. Then
+# score variants in binding sites.
 #
 # The genome is simulated, so that the truth is known. Each peak has zero to two copies of the motif ACCGTAG. Around
 # each copy, reads of the plus strand are on its left, and reads of the minus strand on its right, as in ChIP-exo.

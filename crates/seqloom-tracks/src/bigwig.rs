@@ -14,7 +14,7 @@ use crate::track::Contig;
 
 pub(crate) const MAGIC: u32 = 0x888F_FC26;
 const BIGBED_MAGIC: u32 = 0x8789_F2EB;
-const HEADER_BYTES: usize = 64;
+const FILE_HEADER_BYTES: usize = 64;
 
 /// Numbers the files of this process, so that block buffers distinguish them.
 static FILE_COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -58,7 +58,7 @@ impl BigWig {
     }
 
     fn read_header(path: &Path, file: DiskFile) -> std::result::Result<Self, Fault> {
-        let head = read_bytes(&file, 0, HEADER_BYTES)?;
+        let head = read_bytes(&file, 0, FILE_HEADER_BYTES)?;
         let is_big = ByteOrder { is_big: false }.u32(&head, 0) != MAGIC;
         let order = ByteOrder { is_big };
         if order.u32(&head, 0) != MAGIC {

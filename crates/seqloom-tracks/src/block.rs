@@ -11,9 +11,9 @@ use crate::bytes::{ByteOrder, damage, read_bytes};
 use crate::index::BlockPlace;
 use crate::track::Entries;
 
-const HEADER_BYTES: usize = 24;
+const BLOCK_HEADER_BYTES: usize = 24;
 /// The maximum size of a block: its header, and 65,535 items of at most 12 bytes.
-pub(crate) const MAX_BLOCK_BYTES: usize = HEADER_BYTES + 65_535 * 12;
+pub(crate) const MAX_BLOCK_BYTES: usize = BLOCK_HEADER_BYTES + 65_535 * 12;
 
 /// The block that was decoded last, and memory for the next block.
 #[derive(Default)]
@@ -111,7 +111,7 @@ impl BlockBuffer {
                 return Err(damage(offset, message));
             }
         };
-        let items = bytes.get(HEADER_BYTES..).unwrap_or_default();
+        let items = bytes.get(BLOCK_HEADER_BYTES..).unwrap_or_default();
         if items.len() < count * item_bytes {
             let message = format!("a block has fewer than its {count} values");
             return Err(damage(offset, message));

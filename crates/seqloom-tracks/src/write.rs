@@ -18,8 +18,8 @@ use crate::zoom::{MAX_LEVELS, Zoom, ZoomRecord};
 
 /// The maximum number of ranges of a block, as in files of UCSC.
 pub(crate) const BLOCK_ITEMS: usize = 1024;
-const VERSION: u16 = 4;
-const HEADER_BYTES: u64 = 64;
+const FORMAT_VERSION: u16 = 4;
+const FIXED_HEADER_BYTES: u64 = 64;
 const ZOOM_HEADER_BYTES: u64 = 24;
 const SUMMARY_BYTES: u64 = 40;
 
@@ -241,7 +241,7 @@ impl BigWigWriter {
         let buffer_bytes = u32::try_from(MAX_BLOCK_BYTES).unwrap_or(u32::MAX);
         let mut out = Vec::new();
         out.extend(MAGIC.to_le_bytes());
-        out.extend(VERSION.to_le_bytes());
+        out.extend(FORMAT_VERSION.to_le_bytes());
         out.extend(levels.to_le_bytes());
         out.extend((summary_offset + SUMMARY_BYTES).to_le_bytes());
         out.extend(self.data_offset.to_le_bytes());
@@ -270,7 +270,7 @@ impl BigWigWriter {
 
 /// Returns the offset of the summary, which follows the headers of the zoom levels.
 fn summary_offset() -> u64 {
-    HEADER_BYTES + ZOOM_HEADER_BYTES * as_u64(MAX_LEVELS)
+    FIXED_HEADER_BYTES + ZOOM_HEADER_BYTES * as_u64(MAX_LEVELS)
 }
 
 /// Returns a block. Ranges of one width and distance need 4 bytes each, others 12.

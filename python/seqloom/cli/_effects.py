@@ -80,9 +80,10 @@ def effects(
             NAME.tsv, NAME.csv or NAME.parquet. With -, a table on standard output.
         overwrite: Replace the file if it exists, and do not continue a stopped job.
         quiet: Print only warnings and errors.
-        compare: difference is the alternative minus the reference score. log_ratio is the
-            binary logarithm of their ratio. logit is the difference of the log-odds.
-            jensen_shannon is the distance of the profiles of a model of tracks.
+        compare: The difference is the alternative minus the reference score. The log_ratio
+            is the binary logarithm of their ratio. The logit is the difference of the
+            log-odds. The jensen_shannon distance compares the profiles of a model of
+            tracks.
         on_mismatch: Records whose REF differs from the genome: stop with an error after all
             records were read, or skip these records. With swap, use ALT as the reference
             where the genome has ALT.

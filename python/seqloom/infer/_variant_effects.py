@@ -80,8 +80,8 @@ def variant_effects(
             sequences.
         compare: ``"difference"`` (alternative minus reference), ``"log_ratio"`` (the binary
             logarithm of alternative / reference), ``"logit"`` (the difference of the
-            log-odds), ``"jensen_shannon"`` (the distance of the profiles of a model of
-            tracks), or a tuple of these.
+            log-odds), or a tuple of these. ``"jensen_shannon"`` is the distance of the
+            profiles of a model of tracks.
         reverse_complement: If True, use the mean score of both strands.
         shifts: Numbers of bases by which the window is moved to the right.
         indels: The bases that the windows of an insertion or deletion share. With

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Table = Mapping[Any, Any]
 
 REDUCTIONS = ("mean", "sum", "max")
-_PAIR_SIZE = 2
+_STRAND_COUNT = 2
 # With this limit, sums of positions fit into 64 bits.
 _MAX_POSITION = 1 << 60
 
@@ -420,7 +420,7 @@ class _TrackList:
         """Add a path, or a pair of paths."""
         is_pair = is_list(given)
         both: list[Any] = list(given) if is_pair else [given]
-        if is_pair and len(both) != _PAIR_SIZE:
+        if is_pair and len(both) != _STRAND_COUNT:
             raise ArgumentError(
                 f"a pair of tracks must have two paths, plus and minus; got {quote(both)}"
             )

@@ -14,7 +14,7 @@ from seqloom.models._tracks import TrackOutputs, read_track_sizes, require_one_w
 from seqloom.nn import Config, Conv1d, FanIn, Module, Param, functional as F
 from seqloom.tensor import Tensor, apply
 
-_BASES = 4
+_BASE_CHANNELS = 4
 _FIRST_KERNEL, _PROFILE_KERNEL = 21, 75
 # The profile head reads this number of positions on each side of a position.
 _PROFILE_MARGIN = _PROFILE_KERNEL // 2
@@ -161,7 +161,7 @@ class BPNet(Module):
 
     def __init__(self, config: BPNetConfig) -> None:
         self.config, channels = config, config.channels
-        self.first = Conv1d(_BASES, channels, _FIRST_KERNEL, padding="same")
+        self.first = Conv1d(_BASE_CHANNELS, channels, _FIRST_KERNEL, padding="same")
         self.layers = [
             Conv1d(channels, channels, 3, padding="same", dilation=2**number)
             for number in range(1, config.layers + 1)
@@ -288,7 +288,7 @@ class BPNet(Module):
         """Raise if the shape of an input does not fit the settings."""
         config = self.config
         shortest = 2 * config.margin + 1
-        if x.ndim != 3 or x.shape[1] != _BASES or x.shape[2] < shortest:  # noqa: PLR2004
+        if x.ndim != 3 or x.shape[1] != _BASE_CHANNELS or x.shape[2] < shortest:  # noqa: PLR2004
             raise ShapeError(
                 f"BPNet reads one-hot DNA (n, 4, length) of at least {shortest:,} bases, "
                 f"because it removes {config.margin:,} on each side, got {x.shape}"

@@ -19,7 +19,7 @@ from seqloom.models._tracks import read_track_sizes, require_one_width
 from seqloom.nn import BatchNorm1d, Config, Conv1d, Dropout, Module, functional as F
 from seqloom.tensor import Tensor
 
-_BASES = 4
+_BASE_CHANNELS = 4
 _STEM_KERNEL, _TOWER_KERNEL = 15, 5
 
 
@@ -166,7 +166,7 @@ class ConvTower(Module):
         self.tower = [
             Block(before, after, kernel_size=kernel, pool=pool)
             for before, after, kernel in zip(
-                (_BASES, *widths[:-1]),
+                (_BASE_CHANNELS, *widths[:-1]),
                 widths,
                 (_STEM_KERNEL, *(_TOWER_KERNEL for _ in widths[1:])),
                 strict=True,
@@ -205,7 +205,7 @@ class ConvTower(Module):
         require_one_width(self, mask)
         config = self.config
         shortest = config.bin_size * (2 * config.trimming + 1)
-        if x.ndim != 3 or x.shape[1] != _BASES:  # noqa: PLR2004 - (n, 4, length)
+        if x.ndim != 3 or x.shape[1] != _BASE_CHANNELS:  # noqa: PLR2004 - (n, 4, length)
             raise ShapeError(f"ConvTower reads one-hot DNA (n, 4, length), got {x.shape}")
         if x.shape[2] % config.bin_size or x.shape[2] < shortest:
             raise ShapeError(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SAMPLE_SIZE = 2_000_000
 _MAX_SHIFT = 1000
-_PAIR_SIZE = 2
+_SHIFT_COUNT = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +204,7 @@ def _parse_shift(shift: Any) -> Shift | None:
     if isinstance(shift, str):
         found = re.fullmatch(r"([+-]?\d{1,4})/([+-]?\d{1,4})", shift.strip(), re.ASCII)
         words = [int(it) for it in found.groups()] if found else None
-    is_pair = is_list(words) and len(words) == _PAIR_SIZE
+    is_pair = is_list(words) and len(words) == _SHIFT_COUNT
     if not is_pair or not all(type(it) is int and abs(it) <= _MAX_SHIFT for it in words):
         raise ArgumentError(
             'shift must be "auto", or the numbers to add to the plus and the minus ends, '
