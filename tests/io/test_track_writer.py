@@ -1,5 +1,7 @@
 """Files of the writer are read by pyBigWig and pybigtools."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +120,80 @@ def test_values_of_a_contig_are_written_together(tmp_path: Path) -> None:
         writer.write_values("chr2", 0, [1])
         with pytest.raises(ArgumentError, match="chr1 come again"):
             writer.write_values("chr1", 5, [1])
+
+
+def test_a_wrong_range_leaves_out_the_whole_call(tmp_path: Path) -> None:
+    with sl.io.TrackWriter(tmp_path / "a.bw", {"chr1": 10}) as writer:
+        with pytest.raises(ArgumentError, match="chr1:4-6"):
+            writer.write("chr1", [0, 4], stops=[5, 6], values=[1, 1])
+        writer.write("chr1", [2], stops=[3], values=[7])
+    entries = sl.io.open_tracks(tmp_path / "a.bw").entries("chr1")
+    assert entries.values.tolist() == [7]
+
+
+@pytest.mark.parametrize("contigs", [{"": 5}, {"a\0b": 5}, {1: 5, "1": 6}])
+def test_wrong_names_of_contigs_are_refused(contigs: Any, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="contigs must have different names"):
+        sl.io.TrackWriter(tmp_path / "a.bw", contigs)
+
+
+def test_infinite_values_are_refused(tmp_path: Path) -> None:
+    writer = sl.io.TrackWriter(tmp_path / "a.bw", {"chr1": 10})
+    with pytest.raises(ArgumentError, match="got infinity"), writer:
+        writer.write_values("chr1", 0, [1, np.inf])
+
+
+def test_many_short_contigs_have_one_zoom_level(tmp_path: Path) -> None:
+    contigs = {f"c{number}": 10 for number in range(500)}
+    with sl.io.TrackWriter(tmp_path / "a.bw", contigs) as writer:
+        for name in contigs:
+            writer.write_values(name, 0, [1, 2])
+    assert pyBigWig.open(str(tmp_path / "a.bw")).header()["nLevels"] == 1
+
+
+def test_a_forked_process_leaves_the_file_of_its_parent(tmp_path: Path) -> None:
+    program = f"""
+import os, seqloom as sl
+with sl.io.TrackWriter({str(tmp_path / "a.bw")!r}, {{"chr1": 10}}) as writer:
+    writer.write_values("chr1", 0, [1, 2, 3])
+    if os.fork() == 0:
+        try:
+            writer.write_values("chr1", 5, [4])
+            writer.__exit__(None)
+        except sl.errors.FileError as error:
+            print(error, flush=True)
+        del writer
+        os._exit(0)
+    os.wait()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert "create a TrackWriter in each process" in done.stdout
+    values = sl.io.open_tracks(tmp_path / "a.bw").values("chr1", 0, 4, missing=0)
+    assert values.tolist() == [[1, 2, 3, 0]]
+
+
+def test_a_file_that_could_not_be_written_never_appears(tmp_path: Path) -> None:
+    program = f"""
+import resource, numpy as np, seqloom as sl
+resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+errors = 0
+random = np.random.default_rng(0)
+try:
+    with sl.io.TrackWriter({str(tmp_path / "a.bw")!r}, {{"chr1": 10_000_000}}) as writer:
+        for number in range(9):
+            try:
+                values = random.normal(size=20_000)
+                writer.write_values("chr1", 1_000_000 * number, values)
+            except sl.errors.FileError:
+                errors += 1
+except sl.errors.FileError as error:
+    print(errors > 0, error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert "True" in done.stdout
+    assert not (tmp_path / "a.bw").exists()

@@ -2,7 +2,9 @@
 
 import gzip
 import multiprocessing
+import os
 import pickle
+import subprocess
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import pytest
 from tests.track_files import CONTIGS, KINDS, pack_bigwig, write_bigwig
 
 import seqloom as sl
-from seqloom.errors import ArgumentError, FormatError, SeqloomError
+from seqloom.errors import ArgumentError, FileError, FormatError, SeqloomError
 
 
 def random_ranges(count: int, seed: int) -> list[tuple[str, int, int]]:
@@ -174,6 +176,56 @@ def test_a_missing_base_can_be_an_error(tmp_path: Path) -> None:
     assert tracks.values("chr1", 5, 9, missing="error").tolist() == [[1, 1, 1, 1]]
     with pytest.raises(FormatError, match=r"position 4 of chr1 has no value"):
         tracks.values("chr1", 0, 9, missing="error")
+
+
+@pytest.mark.parametrize("place", [("chr1", -1, 3), ("chr9", 0, 3)])
+def test_bases_outside_of_the_file_can_be_an_error(place: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.bedgraph"
+    path.write_text("chr1 0 4 2\n")
+    tracks = sl.io.open_tracks(path, absent_contigs=True)
+    with pytest.raises(FormatError, match=f"position {place[1]} of .* has no value"):
+        tracks.values(*place, missing="error")
+
+
+def test_contigs_may_have_the_names_of_header_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.bedgraph"
+    path.write_text("track name=x\ntracked_1 0 4 2\nbrowser position\nbrowser2 0 4 3\n")
+    assert list(sl.io.open_tracks(path).contigs) == ["tracked_1", "browser2"]
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    # The pipe opens only if a process writes to it.
+    command = ["/bin/sh", "-c", f"echo chr1 0 4 2 > {tmp_path / 'pipe'}"]
+    with (
+        subprocess.Popen(command),
+        pytest.raises(FileError, match="tracks are read from regular files"),
+    ):
+        sl.io.open_tracks(tmp_path / "pipe")
+
+
+def test_tracks_with_other_names_of_a_contig_share_it(tmp_path: Path) -> None:
+    for name, contig in (("a", "chr1"), ("b", "1")):
+        (tmp_path / f"{name}.bedgraph").write_text(f"{contig} 0 4 2\n")
+    tracks = sl.io.open_tracks([tmp_path / "a.bedgraph", tmp_path / "b.bedgraph"])
+    assert list(tracks.contigs) == ["chr1"]
+    assert tracks.values("1", 0, 2).tolist() == [[2, 2], [2, 2]]
+
+
+@pytest.mark.parametrize(
+    ("chroms", "starts", "message"),
+    [
+        (["chr1"], [0.9], "starts must be integers"),
+        ("chr1", [0], "chroms must be a list of names"),
+        (["chr1"], [0, 1], r"got the shapes \(1,\) and \(2,\)"),
+    ],
+)
+def test_wrong_ranges_are_named(
+    chroms: Any, starts: Any, message: str, tmp_path: Path
+) -> None:
+    tracks = sl.io.open_tracks(write_bigwig(tmp_path / "a.bw", "ranges", 0))
+    with pytest.raises(ArgumentError, match=message):
+        tracks.fetch(chroms, starts, width=5)
 
 
 def test_a_file_without_values_has_only_missing_bases(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use seqloom_core::process::process_id;
+
 use crate::system::{
     copy_permissions, create_new_file, is_file_at_path, open_nofollow, sync_folder,
 };
@@ -21,6 +23,8 @@ const MAX_CHECKED_NAMES: usize = 8;
 pub struct TemporaryFile {
     file: File,
     path: PathBuf,
+    /// The process that created the file. A forked process must not remove it.
+    process: u32,
 }
 
 impl TemporaryFile {
@@ -74,7 +78,7 @@ impl TemporaryFile {
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        if is_file_at_path(&self.path, &self.file) {
+        if self.process == process_id() && is_file_at_path(&self.path, &self.file) {
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -91,7 +95,11 @@ fn create_named_file(path: PathBuf, is_private: bool) -> io::Result<Option<Tempo
     // file.
     let _ = file.lock();
     // Another writer may have removed the file before it was locked.
-    Ok(is_file_at_path(&path, &file).then_some(TemporaryFile { file, path }))
+    Ok(is_file_at_path(&path, &file).then(|| TemporaryFile {
+        file,
+        path,
+        process: process_id(),
+    }))
 }
 
 /// Removes a temporary file that is not locked because its writer was killed.

@@ -43,9 +43,8 @@ impl BedGraph {
     fn read_lines(&mut self, lines: &mut Lines) -> std::result::Result<(), ReadError> {
         while let Some(line) = lines.next_line()? {
             let text = line.text.trim_ascii();
-            let is_header = [&b"track"[..], b"browser", b"#"]
-                .iter()
-                .any(|word| text.starts_with(word));
+            let first = text.split(u8::is_ascii_whitespace).next();
+            let is_header = matches!(first, Some(b"track" | b"browser")) || text.starts_with(b"#");
             if !text.is_empty() && !is_header {
                 self.add(text).map_err(|message| located(&line, message))?;
             }

@@ -1,5 +1,7 @@
 //! Reads bigWig files.
 
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,17 +33,22 @@ pub struct BigWig {
     contig_numbers: Vec<u32>,
     index_offset: u64,
     /// The places of the blocks, which are read at the first use.
-    places: OnceLock<std::result::Result<Vec<BlockPlace>, Fault>>,
+    places: OnceLock<Vec<BlockPlace>>,
 }
 
 impl BigWig {
     /// Returns whether a file begins as a bigWig file, in either byte order.
     pub fn is_bigwig(path: &Path) -> Result<bool> {
-        use std::io::Read;
-        let opened = std::fs::File::open(path).map_err(|error| Error::io(path, &error))?;
+        let to_error = |error: io::Error| Error::io(path, &error);
+        let mut opened = File::open(path).map_err(to_error)?;
+        // The bytes of a pipe cannot be read again.
+        if !opened.metadata().map_err(to_error)?.is_file() {
+            let message = "tracks are read from regular files; write it to a file first";
+            return Err(to_error(io::Error::new(ErrorKind::InvalidInput, message)));
+        }
         let mut head = Vec::new();
-        let read = opened.take(4).read_to_end(&mut head);
-        read.map_err(|error| Error::io(path, &error))?;
+        let read = opened.by_ref().take(4).read_to_end(&mut head);
+        read.map_err(to_error)?;
         let number = ByteOrder { is_big: false }.u32(&head, 0);
         if number == BIGBED_MAGIC || number.swap_bytes() == BIGBED_MAGIC {
             let message =
@@ -124,12 +131,13 @@ impl BigWig {
         let Some(number) = self.contig_numbers.get(contig).copied() else {
             return Ok(());
         };
-        let read = || read_block_places(&self.file, self.format.order, self.index_offset);
-        let places = self
-            .places
-            .get_or_init(read)
-            .as_ref()
-            .map_err(Clone::clone)?;
+        let places = if let Some(places) = self.places.get() {
+            places
+        } else {
+            // A process may be forked while a thread reads, so no lock is held meanwhile.
+            let places = read_block_places(&self.file, self.format.order, self.index_offset)?;
+            self.places.get_or_init(|| places)
+        };
         let first = places.partition_point(|it| (it.contig, it.stop) <= (number, range.start));
         let rest = places.get(first..).unwrap_or_default().iter();
         for place in rest.take_while(|it| it.contig == number && it.start < range.end) {

@@ -113,7 +113,10 @@ impl BlockBuffer {
         };
         let items = bytes.get(BLOCK_HEADER_BYTES..).unwrap_or_default();
         if items.len() < count * item_bytes {
-            let message = format!("a block has fewer than its {count} values");
+            let message = format!(
+                "a block declares {count} values, but has space for {}",
+                items.len() / item_bytes
+            );
             return Err(damage(offset, message));
         }
         let entries = &mut self.entries;

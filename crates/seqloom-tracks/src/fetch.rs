@@ -6,8 +6,8 @@ use seqloom_core::error::{Error, Fault, Result};
 use crate::block::BlockBuffer;
 use crate::track::Track;
 
-/// A range of a contig. Positions outside of the contig have the value of a base that is
-/// missing in the file.
+/// The contig and the start of a range; [`Bins`] has its length. Positions outside of the
+/// contig have the value of a base that is missing in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The index of the contig in the list of the caller.
@@ -55,7 +55,7 @@ pub struct Bins {
 type Task<'a> = (usize, Vec<(usize, &'a mut [f32])>);
 
 /// Fills `out`, an array `(spans, tracks, bins)`. `contigs` has, for each track, the index
-/// in the track of each contig of the caller.
+/// in the track of each contig of the caller. Several threads need a current thread pool.
 #[expect(
     clippy::too_many_arguments,
     reason = "the caller has each of these separately"
@@ -147,28 +147,35 @@ impl<'a> Painter<'a> {
 
     /// Writes the value of each base of a span.
     fn paint(&mut self, span: Span, bases: &mut [f32]) -> Result<()> {
-        let missing = self.bins.missing;
-        let is_zero = missing == Missing::Zero;
+        let is_zero = self.bins.missing == Missing::Zero;
         bases.fill(if is_zero { 0.0 } else { f32::NAN });
-        let Some(contig) = self.contigs.get(span.contig).copied().flatten() else {
-            return Ok(());
-        };
+        let contig = self.contigs.get(span.contig).copied().flatten();
+        if let Some(contig) = contig {
+            self.paint_contig(contig, span.start, bases)?;
+        }
+        let absent = bases.iter().position(|it| it.is_nan());
+        match absent.filter(|_| self.bins.missing == Missing::Error) {
+            Some(offset) => Err(self.missing_error(contig, span.start, offset)),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the values of bases within a contig.
+    fn paint_contig(&mut self, contig: usize, start: i64, bases: &mut [f32]) -> Result<()> {
         let length = self.track.contigs().get(contig).and_then(|it| it.length);
         let limit = i64::from(length.unwrap_or(u32::MAX));
         let width = i64::try_from(bases.len()).unwrap_or(i64::MAX);
-        let (first, last) = (
-            span.start.max(0),
-            span.start.saturating_add(width).min(limit),
-        );
+        let (first, last) = (start.max(0), start.saturating_add(width).min(limit));
         if first >= last {
             return Ok(());
         }
         let to_position = |position: i64| u32::try_from(position).unwrap_or(u32::MAX);
         let (low, high) = (to_position(first), to_position(last));
         let to_index = |at: u32| {
-            let at = i64::from(at.clamp(low, high)) - span.start;
+            let at = i64::from(at.clamp(low, high)) - start;
             usize::try_from(at).unwrap_or_default()
         };
+        let is_zero = self.bins.missing == Missing::Zero;
         let mut paint = |start: u32, stop: u32, value: f32| {
             let range = to_index(start)..to_index(stop);
             let is_missing = is_zero && value.is_nan();
@@ -177,27 +184,20 @@ impl<'a> Painter<'a> {
             }
         };
         self.track
-            .visit(contig, low, high, &mut self.buffer, &mut paint)?;
-        if missing == Missing::Error {
-            self.check_complete(contig, low, bases.get(to_index(low)..to_index(high)))?;
-        }
-        Ok(())
+            .visit(contig, low, high, &mut self.buffer, &mut paint)
     }
 
-    /// Returns an error that names the first base without a value.
-    fn check_complete(&self, contig: usize, low: u32, bases: Option<&[f32]>) -> Result<()> {
-        let absent = bases.and_then(|bases| bases.iter().position(|it| it.is_nan()));
-        let Some(offset) = absent else {
-            return Ok(());
-        };
-        let name = self.track.contigs().get(contig).map(|it| it.name.as_str());
-        let at = u64::from(low) + seqloom_core::number::as_u64(offset);
+    /// Returns the error for a base without a value.
+    fn missing_error(&self, contig: Option<usize>, start: i64, offset: usize) -> Error {
+        let at = start.saturating_add(i64::try_from(offset).unwrap_or(i64::MAX));
+        let contigs = self.track.contigs();
+        let name = contig.and_then(|contig| contigs.get(contig));
+        let name = name.map_or("a contig that the file lacks", |it| it.name.as_str());
         let message = format!(
-            "position {at} of {} has no value; pass missing=0 if absent values are 0, or \
-             missing=\"nan\"",
-            name.unwrap_or_default()
+            "position {at} of {name} has no value; pass missing=0 if absent values are 0, or \
+             missing=\"nan\""
         );
-        Err(Error::format(self.track.path(), Fault::of_file(message)))
+        Error::format(self.track.path(), Fault::of_file(message))
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use seqloom_compression::temporary_file::TemporaryFile;
 use seqloom_core::error::{Error, Result};
 use seqloom_core::number::as_u64;
+use seqloom_core::process::process_id;
 use sirocco::deflate::Level;
 use sirocco::{Format, compress};
 
@@ -28,7 +29,7 @@ const SUMMARY_BYTES: u64 = 40;
 pub struct BigWigWriter {
     path: PathBuf,
     temporary: TemporaryFile,
-    out: BufWriter<File>,
+    out: Output,
     contigs: Vec<(String, u32)>,
     data_offset: u64,
     offset: u64,
@@ -40,6 +41,45 @@ pub struct BigWigWriter {
     last: (usize, u32),
     zoom: Zoom,
     summary: Option<ZoomRecord>,
+    /// True after a failed write: the file then lacks bytes.
+    has_failed: bool,
+}
+
+/// A buffered file. In a forked process, which has a copy of the buffer, the bytes of the
+/// parent process are not written again.
+#[derive(Debug)]
+struct Output {
+    writer: Option<BufWriter<File>>,
+    process: u32,
+}
+
+impl Output {
+    fn new(file: File) -> Self {
+        Self {
+            writer: Some(BufWriter::new(file)),
+            process: process_id(),
+        }
+    }
+
+    /// Returns the file, or an error in a forked process.
+    fn get(&mut self) -> io::Result<&mut BufWriter<File>> {
+        let is_own = self.process == process_id();
+        self.writer.as_mut().filter(|_| is_own).ok_or_else(|| {
+            io::Error::other(
+                "the writer was created before this process was forked; create a TrackWriter \
+                 in each process",
+            )
+        })
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if self.process != process_id() {
+            // The parts are the file and the buffer, which is not written.
+            let _ = self.writer.take().map(BufWriter::into_parts);
+        }
+    }
 }
 
 impl BigWigWriter {
@@ -47,7 +87,7 @@ impl BigWigWriter {
     pub fn create(path: &Path, contigs: Vec<(String, u32)>) -> Result<Self> {
         let to_error = |error: io::Error| Error::io(path, &error);
         let temporary = TemporaryFile::create(path).map_err(to_error)?;
-        let out = BufWriter::new(temporary.file().map_err(to_error)?);
+        let out = Output::new(temporary.file().map_err(to_error)?);
         let zoom = Zoom::new(&contigs);
         let tree_offset = summary_offset() + SUMMARY_BYTES;
         let tree = contig_tree(&contigs, tree_offset);
@@ -66,6 +106,7 @@ impl BigWigWriter {
             last: (0, 0),
             zoom,
             summary: None,
+            has_failed: false,
         };
         // The header is written at the end, when its numbers are known.
         let zeros = usize::try_from(tree_offset).map_or_else(|_| Vec::new(), |size| vec![0; size]);
@@ -76,8 +117,34 @@ impl BigWigWriter {
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.has_failed {
+            return Err(io::Error::other(
+                "an earlier write failed; create a new TrackWriter",
+            ));
+        }
         self.offset += as_u64(bytes.len());
-        self.out.write_all(bytes)
+        let written = self.out.get().and_then(|out| out.write_all(bytes));
+        self.has_failed = written.is_err();
+        written
+    }
+
+    /// Compresses a block and writes it; returns its place.
+    fn put_block(
+        &mut self,
+        contig: u32,
+        (start, stop): (u32, u32),
+        bytes: &[u8],
+    ) -> io::Result<BlockPlace> {
+        let packed = compress(Format::Zlib, Level::DEFAULT, bytes);
+        let offset = self.offset;
+        self.put(&packed)?;
+        Ok(BlockPlace {
+            contig,
+            start,
+            stop,
+            offset,
+            size: as_u64(packed.len()),
+        })
     }
 
     /// Adds ranges of one contig. Contigs may come in any order, but the ranges of a contig
@@ -99,18 +166,25 @@ impl BigWigWriter {
             )));
         }
         let Some((name, length)) = self.contigs.get(contig).cloned() else {
-            return Err(Error::argument(format!("there is no contig {contig}")));
+            let count = self.contigs.len();
+            return Err(Error::argument(format!(
+                "contig must be below {count}, got {contig}"
+            )));
         };
         self.begin(contig, &name)?;
-        for ((start, stop), value) in starts.iter().zip(stops).zip(values) {
-            if start >= stop || *stop > length || *start < self.last.1 {
+        // Nothing is written if a range is wrong.
+        let mut last = self.last.1;
+        for (start, stop) in starts.iter().zip(stops) {
+            if start >= stop || *stop > length || *start < last {
                 return Err(Error::argument(format!(
                     "the range {name}:{start}-{stop} must be within 0 to {length}, not be \
-                     empty, and begin at {} or later, where the last range ends",
-                    self.last.1
+                     empty, and begin at {last} or later, where the last range ends"
                 )));
             }
-            self.last.1 = *stop;
+            last = *stop;
+        }
+        self.last.1 = last;
+        for ((start, stop), value) in starts.iter().zip(stops).zip(values) {
             if value.is_nan() {
                 continue;
             }
@@ -152,16 +226,10 @@ impl BigWigWriter {
         let contig = u32::try_from(self.last.0).unwrap_or(u32::MAX);
         let bytes = block_bytes(contig, &self.block);
         self.block.clear();
-        let packed = compress(Format::Zlib, Level::DEFAULT, &bytes);
-        self.places.push(BlockPlace {
-            contig,
-            start,
-            stop,
-            offset: self.offset,
-            size: as_u64(packed.len()),
-        });
-        self.put(&packed)
-            .map_err(|error| Error::io(&self.path, &error))
+        let place = self.put_block(contig, (start, stop), &bytes);
+        self.places
+            .push(place.map_err(|error| Error::io(&self.path, &error))?);
+        Ok(())
     }
 
     /// Writes the indexes and the header, and moves the file to its path. Returns the number
@@ -195,11 +263,12 @@ impl BigWigWriter {
         }
         self.put(&MAGIC.to_le_bytes())?;
         let header = self.header(index_offset, &zoom_headers);
-        self.out.seek(SeekFrom::Start(0))?;
-        self.out.write_all(&header)?;
-        self.out.seek(SeekFrom::Start(self.data_offset))?;
-        self.out.write_all(&as_u64(places.len()).to_le_bytes())?;
-        self.out.flush()
+        let out = self.out.get()?;
+        out.seek(SeekFrom::Start(0))?;
+        out.write_all(&header)?;
+        out.seek(SeekFrom::Start(self.data_offset))?;
+        out.write_all(&as_u64(places.len()).to_le_bytes())?;
+        out.flush()
     }
 
     fn put_index(&mut self, places: &[BlockPlace]) -> io::Result<()> {
@@ -221,15 +290,8 @@ impl BigWigWriter {
                 .copied()
                 .flat_map(ZoomRecord::to_bytes)
                 .collect();
-            let packed = compress(Format::Zlib, Level::DEFAULT, &bytes);
-            places.push(BlockPlace {
-                contig: first.contig,
-                start: first.start,
-                stop: last.stop,
-                offset: self.offset,
-                size: as_u64(packed.len()),
-            });
-            self.put(&packed)?;
+            let range = (first.start, last.stop);
+            places.push(self.put_block(first.contig, range, &bytes)?);
         }
         Ok(places)
     }

@@ -99,8 +99,7 @@ impl Zoom {
         }
     }
 
-    /// Returns the number of bases of a bin, and the sorted bins, of each level. The last level
-    /// has few bins.
+    /// Returns the number of bases of a bin, and the sorted bins, of each level.
     pub(crate) fn take_levels(&mut self) -> Vec<(u32, Vec<ZoomRecord>)> {
         let mut records = std::mem::take(&mut self.records);
         records.sort_by_key(|record| record.contig);
@@ -113,6 +112,9 @@ impl Zoom {
             let mut joined = Vec::new();
             for record in records {
                 add_record(&mut joined, *record, next);
+            }
+            if joined.len() == records.len() {
+                break; // each contig has one bin
             }
             levels.push((next, joined));
         }

@@ -23,8 +23,9 @@ class TrackWriter:
     """Writer of a bigWig file.
 
     Contigs are written in any order, and the values of a contig in the order of their
-    positions. Memory does not grow with the file, except for summaries that genome browsers
-    need (at most 200 MB). The file appears at its path only if the ``with`` block succeeds.
+    positions. Memory grows by about 150 bytes for each 1,024 ranges, and by the summaries
+    that genome browsers need (at most 200 MB). The file appears at its path only if the
+    ``with`` block succeeds.
 
     Args:
         path: The path of the file.
@@ -55,6 +56,12 @@ class TrackWriter:
             (str(name), as_integer(f"contigs[{name!r}]", size, least=1, limit=_MAX_LENGTH))
             for name, size in contigs.items()
         ]
+        wrong = [name for name, _ in pairs if not name or "\0" in name]
+        if wrong or len(dict(pairs)) < len(pairs):
+            raise ArgumentError(
+                "contigs must have different names of at least one character, got "
+                f"{quote([*contigs])}"
+            )
         self._numbers = {name: number for number, (name, _) in enumerate(pairs)}
         self._native = _native.TrackFileWriter(self.path, pairs)
 
@@ -84,11 +91,16 @@ class TrackWriter:
                 contig.
             FileError: The file cannot be written.
         """
+        numbers = np.ascontiguousarray(values, np.float32).reshape(-1)
+        if np.isinf(numbers).any():
+            raise ArgumentError(
+                "values must be numbers below 3.4e38 (float32) or NaN, got infinity"
+            )
         self._native.write(
             self._find_number(chrom),
             _as_positions("starts", starts),
             _as_positions("stops", stops),
-            np.ascontiguousarray(values, np.float32).reshape(-1),
+            numbers,
         )
 
     def write_values(
@@ -116,7 +128,7 @@ class TrackWriter:
         first = as_integer("start", start, limit=_MAX_LENGTH)
         width = as_integer("bin", bin, least=1, limit=_MAX_LENGTH)
         numbers = np.ascontiguousarray(values, np.float32).reshape(-1)
-        edges = np.flatnonzero(np.diff(numbers) != 0) + 1
+        edges = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
         rows = np.concatenate([[0], edges]) if numbers.size else edges
         starts = first + width * rows.astype(np.int64)
         stops = np.append(starts[1:], first + width * numbers.size)[: rows.size]

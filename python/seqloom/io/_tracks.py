@@ -127,9 +127,10 @@ class Tracks:
         self.paths, self.names, self.pairs = tuple(paths), tuple(names), tuple(pairs)
         self.absent_contigs = absent_contigs
         self._files = [_native.TrackFile(path) for path in self.paths]
+        self._contigs = [file.contigs for file in self._files]
         self._numbers = [
-            {name: number for number, (name, _) in enumerate(file.contigs)}
-            for file in self._files
+            {name: number for number, (name, _) in enumerate(contigs)}
+            for contigs in self._contigs
         ]
         self.contigs = self._find_contigs()
 
@@ -137,12 +138,13 @@ class Tracks:
         """Return the contigs of all tracks; raise if their lengths differ."""
         found: dict[str, int | None] = {}
         owners: dict[str, str] = {}
-        for path, file in zip(self.paths, self._files, strict=True):
-            for name, length in file.contigs:
+        for path, contigs in zip(self.paths, self._contigs, strict=True):
+            for other, length in contigs:
+                name = next((it for it in contig_aliases(other) if it in found), other)
                 old = found.setdefault(name, length)
                 if None not in {old, length} and old != length:
                     raise FormatError(
-                        f"{path}: {name} has {length:,} bases, but {old:,} in "
+                        f"{path}: {other} has {length:,} bases, but {old:,} in "
                         f"{owners[name]}; use tracks of one genome build",
                         path=path,
                     )
@@ -152,7 +154,11 @@ class Tracks:
         return {
             name: length
             for name, length in found.items()
-            if self.absent_contigs or all(name in numbers for numbers in self._numbers)
+            if self.absent_contigs
+            or all(
+                any(it in numbers for it in contig_aliases(name))
+                for numbers in self._numbers
+            )
         }
 
     def __len__(self) -> int:
@@ -197,8 +203,8 @@ class Tracks:
 
     def check_length(self, numbers: list[int], name: str, length: int) -> None:
         """Raise if a track has another length of a contig than the genome."""
-        for path, file, number in zip(self.paths, self._files, numbers, strict=True):
-            known = file.contigs[number][1] if number >= 0 else None
+        for path, contigs, number in zip(self.paths, self._contigs, numbers, strict=True):
+            known = contigs[number][1] if number >= 0 else None
             if known is not None and known != length:
                 raise FormatError(
                     f"{path}: {name} has {known:,} bases, but {length:,} in the genome; "
@@ -225,8 +231,9 @@ class Tracks:
             bin: Number of bases of a bin.
             reduce: Number for each bin: mean, sum or maximum of its bases. The numbers are
                 exact; zoom levels of the file are not used.
-            missing: Value of bases without a value in the file: ``"nan"`` (left out of
-                means, sums and maxima), 0 (included), or ``"error"``.
+            missing: Value of bases without a value in the file, or outside of the contig:
+                ``"nan"`` (left out of means, sums and maxima), 0 (included), or
+                ``"error"``.
 
         Returns:
             An array ``(tracks, bins)`` of float32.
@@ -286,12 +293,17 @@ class Tracks:
             [[[4.0, 4.0]], [[4.0, 0.0]]]
         """
         bins = BinSettings(width=width, bin=bin, reduce=reduce, missing=missing)
+        if isinstance(chroms, str):
+            raise ArgumentError(f"chroms must be a list of names, got {quote(chroms)}")
+        positions = np.asarray(starts)
+        if positions.size and positions.dtype.kind not in "iu":
+            raise ArgumentError(f"starts must be integers, got {quote(starts)}")
         names = list(dict.fromkeys(chroms))
         codes = {name: code for code, name in enumerate(names)}
         numbers = np.array([codes[name] for name in chroms], np.int64)
         return self.read_spans(
             [self.find_contig(name) for name in names],
-            (numbers, np.asarray(starts, np.int64)),
+            (numbers, positions.astype(np.int64)),
             bins=bins,
             num_threads=count_threads(),
         )
@@ -308,8 +320,8 @@ class Tracks:
         numbers, starts = map(np.ascontiguousarray, spans)
         if numbers.shape != starts.shape or starts.ndim != 1:
             raise ArgumentError(
-                f"chroms and starts must have one value for each range, got {numbers.size} "
-                f"and {starts.shape}"
+                "chroms and starts must have one value for each range, got the shapes "
+                f"{numbers.shape} and {starts.shape}"
             )
         made = np.empty((len(starts), len(self), bins.count), np.float32)
         _native.fetch_tracks(
@@ -367,7 +379,8 @@ def open_tracks(paths: Any, *, absent_contigs: bool = False) -> Tracks:
     Args:
         paths: A path, or a list of paths. A pair ``(plus, minus)`` in the list has the two
             strands of one signal, which a reverse complement exchanges. A dict from name to
-            path or pair gives names; by default, names are those of the files.
+            path or pair gives names; by default, names are those of the files. Opened
+            tracks are returned unchanged.
         absent_contigs: If True, all values of a contig that a file does not have are
             missing. By default, reading such a contig raises an error.
 
@@ -389,6 +402,11 @@ def open_tracks(paths: Any, *, absent_contigs: bool = False) -> Tracks:
         (('ctcf+', 'ctcf-'), ((0, 1),))
     """
     if isinstance(paths, Tracks):
+        if absent_contigs and not paths.absent_contigs:
+            raise ArgumentError(
+                "absent_contigs is True, but paths are tracks that were opened without it; "
+                "pass the paths of the files"
+            )
         return paths
     given: list[tuple[str | None, Any]] = []
     if isinstance(paths, (str, os.PathLike)):
@@ -434,7 +452,7 @@ class _TrackList:
                     "file, and pass its path"
                 )
             self.paths.append(str(path.expanduser()))
-            self._names.append(f"{path.name}" if name is None else f"{name}{sign}")
+            self._names.append(path.name if name is None else f"{name}{sign}")
 
     def open(self, *, absent_contigs: bool) -> Tracks:
         """Open the files."""

@@ -10,6 +10,7 @@ from seqloom._files import fingerprint_file
 from seqloom._ragged import Ragged
 from seqloom.augment import Augmentation, Compose, Mask, Mutate, ReverseComplement
 from seqloom.data._encoder import apply_augment
+from seqloom.data._position import check_integer
 from seqloom.errors import ArgumentError
 from seqloom.io._tracks import BinSettings, Tracks, open_tracks
 
@@ -58,13 +59,14 @@ class TrackTargets:
         width = int(widths[0])
         target_width = options.pop("target_width")
         target_width = width if target_width is None else target_width
-        bins = BinSettings(width=target_width, **options)
+        check_integer("target_width", target_width, least=1)
         # Otherwise, the middle would differ between the strands.
         if target_width > width or (width - target_width) % 2:
             raise ArgumentError(
                 f"target_width must be at most the width of the intervals, {width}, and "
                 f"differ from it by an even number; got {target_width}"
             )
+        bins = BinSettings(width=target_width, **options)
         made = cls(tracks, genome, width=width, bins=bins)
         for number in np.unique(spans.chroms).tolist():
             made.find_contig(number)
