@@ -1,5 +1,6 @@
 """Effects of variants on tracks, from intervals and bigWig files to scores."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +98,26 @@ def test_a_classifier_has_no_profile_to_compare(files: Path, tmp_path: Path) -> 
         sl.infer.variant_effects(
             run, variants, files / "genome.fa", compare="jensen_shannon"
         )
+
+
+@pytest.mark.parametrize("config", [sl.models.BPNetConfig, sl.models.ConvTowerConfig])
+def test_a_network_of_other_bins_is_refused(config: Any, files: Path) -> None:
+    data = sl.data.IntervalDataset(
+        files / "genome.fa",
+        files / "regions.bed",
+        encoder=sl.encode.OneHot("dna"),
+        width=WIDTH,
+        tracks=files / "reads.bw",
+        bin=8,
+        missing=0,
+    )
+    assert sl.models.ConvTowerConfig.for_data(data).bin_size == 8
+    network = config(tracks=1, trimming=0)
+    with pytest.raises(ArgumentError, match="the tracks have bins of 8; open the dataset"):
+        sl.train.fit(network, data, epochs=1)
+
+
+def test_a_network_of_tracks_is_exported_with_its_length(run: Any, tmp_path: Path) -> None:
+    sl.export.save(run, tmp_path / "model")
+    facts = json.loads((tmp_path / "model" / "export.json").read_text())
+    assert facts["length"] == WIDTH

@@ -139,8 +139,17 @@ def test_wrong_names_of_contigs_are_refused(contigs: Any, tmp_path: Path) -> Non
 
 def test_infinite_values_are_refused(tmp_path: Path) -> None:
     writer = sl.io.TrackWriter(tmp_path / "a.bw", {"chr1": 10})
-    with pytest.raises(ArgumentError, match="got infinity"), writer:
-        writer.write_values("chr1", 0, [1, np.inf])
+    with pytest.raises(ArgumentError, match="larger or infinite"), writer:
+        writer.write_values("chr1", 0, [1, 1e300])
+
+
+def test_an_array_of_two_tracks_is_refused(tmp_path: Path) -> None:
+    writer = sl.io.TrackWriter(tmp_path / "a.bw", {"chr1": 10})
+    with (
+        pytest.raises(ArgumentError, match=r"got an array \(2, 3\)"),
+        writer,
+    ):
+        writer.write_values("chr1", 0, np.ones((2, 3)))
 
 
 def test_many_short_contigs_have_one_zoom_level(tmp_path: Path) -> None:

@@ -135,7 +135,11 @@ impl BigWig {
             places
         } else {
             // A process may be forked while a thread reads, so no lock is held meanwhile.
-            let places = read_block_places(&self.file, self.format.order, self.index_offset)?;
+            // A file without values may lack an index.
+            let places = match self.index_offset {
+                0 => Vec::new(),
+                at => read_block_places(&self.file, self.format.order, at)?,
+            };
             self.places.get_or_init(|| places)
         };
         let first = places.partition_point(|it| (it.contig, it.stop) <= (number, range.start));

@@ -112,7 +112,7 @@ class CachedSource(Source):
         self.kind, self.title, self.noun = source.kind, source.title, source.noun
         self.paths, self.supports_threads = source.paths, supports_threads(source)
         self.size, self.has_ids = len(dataset), source.has_ids
-        self.is_checked = source.is_checked
+        self.is_checked, self.bin_size = source.is_checked, source.bin_size
         self.counts_letters, self.has_ordinals = source.counts_letters, source.has_ordinals
         self._source, self._rows, self._encoder = source, rows, dataset.encoder
         self._fingerprint, self._folder = dataset.fingerprint(), folder

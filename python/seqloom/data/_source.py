@@ -131,6 +131,7 @@ class Source(ABC):
     is_checked: bool = True  # If True, datasets check the sizes of results.
     has_ordinals: bool = True  # If True, batches have an ``ordinal`` column.
     jitter: int = 0  # Maximum random shift of a record, in bases.
+    bin_size: int = 1  # Number of bases of each value of the tracks.
 
     @property
     def names(self) -> list[str] | None:

@@ -14,7 +14,7 @@ from seqloom.export._trace import Input, NetworkCall, Traced, trace_call
 from seqloom.infer._forward import Forward, find_float_type
 from seqloom.infer._input_warnings import warn_of_unfinished
 from seqloom.infer._kinds import find_encoder_kind
-from seqloom.models import ESM2, Custom, OnnxModule, Task, TorchModule, Trained
+from seqloom.models import ESM2, Custom, OnnxModule, Profile, Task, TorchModule, Trained
 from seqloom.models._examples import counts_kmers, returns_tokens
 from seqloom.models._trained import find_trained
 from seqloom.models._training_facts import LearnedEncoder
@@ -40,6 +40,17 @@ class ExportSubject:
     task: Task
     batch_size: int
     trained: Trained | None = None  # the trained model that contains the network, if any
+
+    @property
+    def length(self) -> int | None:
+        """Number of positions of all records; None if records may have any length."""
+        length = find_setting(self.model, "length")
+        facts = self.trained and self.trained.trained_on
+        lengths = set((facts and facts.lengths) or ())
+        # Networks of tracks read regions of one width, without a mask.
+        if length is None and isinstance(self.task, Profile) and len(lengths) == 1:
+            return lengths.pop()
+        return length
 
 
 def prepare_export(

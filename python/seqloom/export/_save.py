@@ -139,7 +139,8 @@ def save(
 def _manifest_facts(subject: ExportSubject, **given: Any) -> dict[str, Any]:
     """Return the entries of export.json, except versions and files."""
     held = subject.model
-    known = {name: find_setting(held, name) for name in ("length", "crop", "pair")}
+    known = {name: find_setting(held, name) for name in ("crop", "pair")}
+    known["length"] = subject.length
     found = {name: known.get(name) if it is None else it for name, it in given.items()}
     choices = {"crop": ["pad"], "pair": ["sum"], "pool": ["mean", "cls"]}
     for name, known_choices in choices.items():
@@ -243,7 +244,7 @@ def onnx(
     import_onnx()
     subject = prepare_export(model, encoder=encoder, task=task, batch_size=None)
     subject, inputs = read_embeddings(subject, inputs)
-    length = find_setting(subject.model, "length") if length is None else length
+    length = subject.length if length is None else length
     is_padded = find_setting(subject.model, "crop") == "pad"
     reading = NetworkInput(subject.encoder, length, is_padded, to_named_inputs(inputs))
     check_encoder(subject.encoder)

@@ -14,7 +14,7 @@ from seqloom.errors import ArgumentError
 if TYPE_CHECKING:
     import os
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
 _MAX_LENGTH = 1 << 32
 
@@ -91,11 +91,7 @@ class TrackWriter:
                 contig.
             FileError: The file cannot be written.
         """
-        numbers = np.ascontiguousarray(values, np.float32).reshape(-1)
-        if np.isinf(numbers).any():
-            raise ArgumentError(
-                "values must be numbers below 3.4e38 (float32) or NaN, got infinity"
-            )
+        numbers = _as_numbers(values)
         self._native.write(
             self._find_number(chrom),
             _as_positions("starts", starts),
@@ -127,7 +123,7 @@ class TrackWriter:
         """
         first = as_integer("start", start, limit=_MAX_LENGTH)
         width = as_integer("bin", bin, least=1, limit=_MAX_LENGTH)
-        numbers = np.ascontiguousarray(values, np.float32).reshape(-1)
+        numbers = _as_numbers(values)
         edges = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
         rows = np.concatenate([[0], edges]) if numbers.size else edges
         starts = first + width * rows.astype(np.int64)
@@ -140,6 +136,22 @@ class TrackWriter:
                 f"the file has no contig {chrom!r}; add it to the contigs of the writer"
             )
         return self._numbers[chrom]
+
+
+def _as_numbers(values: ArrayLike) -> NDArray[np.float32]:
+    """Return one-dimensional float32 values; raise if they are infinite."""
+    given = np.asarray(values)
+    if given.ndim != 1 or given.dtype.kind not in "iufb":
+        raise ArgumentError(
+            f"values must be a list of numbers, got an array {given.shape} of {given.dtype}"
+        )
+    with np.errstate(over="ignore"):
+        numbers = np.ascontiguousarray(given, np.float32)
+    if np.isinf(numbers).any():
+        raise ArgumentError(
+            "values must be below 3.4e38 (float32) or NaN, but some are larger or infinite"
+        )
+    return numbers
 
 
 def _as_positions(name: str, values: ArrayLike) -> Any:

@@ -189,6 +189,8 @@ class Tracks:
             >>> sl.io.open_tracks("a.bedgraph").find_contig("chr1")
             [0]
         """
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ArgumentError(f"chrom must be the name of a contig, got {quote(name)}")
         found: list[int] = []
         for path, numbers in zip(self.paths, self._numbers, strict=True):
             known = [numbers[it] for it in contig_aliases(name) if it in numbers]
@@ -250,8 +252,9 @@ class Tracks:
             >>> sl.io.open_tracks("a.bedgraph").values("chr1", 0, 4, bin=4).tolist()
             [[4.0]]
         """
-        starts = [as_integer("start", start, least=-_MAX_POSITION)]
-        width = as_integer("stop", stop, least=starts[0] + 1) - starts[0]
+        starts = [as_integer("start", start, least=-_MAX_POSITION, limit=_MAX_POSITION)]
+        stops = as_integer("stop", stop, least=starts[0] + 1, limit=_MAX_POSITION)
+        width = stops - starts[0]
         return self.fetch(
             [chrom], starts, width=width, bin=bin, reduce=reduce, missing=missing
         )[0]

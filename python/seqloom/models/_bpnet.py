@@ -10,7 +10,12 @@ from seqloom._config import convert_fields
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._examples import Examples, check_one_hot, require_sizes
-from seqloom.models._tracks import TrackOutputs, read_track_sizes, require_one_width
+from seqloom.models._tracks import (
+    TrackOutputs,
+    check_bin_size,
+    read_track_sizes,
+    require_one_width,
+)
 from seqloom.nn import Config, Conv1d, FanIn, Module, Param, functional as F
 from seqloom.tensor import Tensor, apply
 
@@ -103,6 +108,7 @@ class BPNetConfig(Config):
             >>> config.tracks, config.trimming
             (2, 557)
         """
+        check_bin_size(1, train)
         sizes = read_track_sizes(train)
         return cls(sizes.tracks, controls=sizes.controls, trimming=sizes.trim())
 

@@ -15,7 +15,12 @@ from seqloom.models._examples import (
     require_probability,
 )
 from seqloom.models._sequence_layers import Block, apply_batch_norm
-from seqloom.models._tracks import read_track_sizes, require_one_width
+from seqloom.models._tracks import (
+    check_bin_size,
+    find_bin_size,
+    read_track_sizes,
+    require_one_width,
+)
 from seqloom.nn import BatchNorm1d, Config, Conv1d, Dropout, Module, functional as F
 from seqloom.tensor import Tensor
 
@@ -74,12 +79,13 @@ class ConvTowerConfig(Config):
         return tuple(round(size) for size in sizes.tolist())
 
     @classmethod
-    def for_data(cls, train: Examples, *, bin_size: int = 128) -> Self:
+    def for_data(cls, train: Examples, *, bin_size: int | None = None) -> Self:
         """Choose the number of tracks and the trimming for a training set.
 
         Args:
             train: Encoded regions with binned tracks.
-            bin_size: Number of bases of a bin of the tracks.
+            bin_size: Number of bases of a bin of the tracks; by default, that of the
+                dataset.
 
         Returns:
             Settings that fit the tracks and the widths.
@@ -100,14 +106,16 @@ class ConvTowerConfig(Config):
             >>> sl.models.ConvTowerConfig.for_data(train, bin_size=128).trimming
             4
         """
+        size = bin_size or find_bin_size(train) or cls.bin_size
+        check_bin_size(size, train)
         sizes = read_track_sizes(train)
-        trimming, rest = divmod(sizes.trim(bin_size), bin_size)
+        trimming, rest = divmod(sizes.trim(size), size)
         if rest:
             raise ArgumentError(
-                f"the sequences exceed the tracks by {trimming * bin_size + rest:,} bases "
-                f"on each side; expected a multiple of bin_size={bin_size}"
+                f"the sequences exceed the tracks by {trimming * size + rest:,} bases "
+                f"on each side; expected a multiple of bin_size={size}"
             )
-        return cls(sizes.tracks, bin_size, trimming=trimming)
+        return cls(sizes.tracks, size, trimming=trimming)
 
     def check_encoder(self, encoder: Any) -> None:
         """Raise if the network would misinterpret the records of an encoder.

@@ -85,6 +85,22 @@ def read_track_sizes(train: Examples) -> TrackSizes:
     return TrackSizes(np.shape(batch["inputs"])[2], tracks, positions, controls)
 
 
+def find_bin_size(train: Any) -> int | None:
+    """Return the number of bases of each value of the tracks; None if it is unknown."""
+    return getattr(getattr(train, "source", None), "bin_size", None)
+
+
+def check_bin_size(expected: int, train: Any) -> None:
+    """Raise if the tracks of a training set have other bins than a network predicts."""
+    found = find_bin_size(train)
+    if found is not None and found != expected:
+        raise ArgumentError(
+            f"the network predicts bins of {expected} bases, but the tracks have bins of "
+            f"{found}; open the dataset with bin={expected}, or use "
+            f"ConvTowerConfig(..., bin_size={found})"
+        )
+
+
 def read_labels(examples: Examples) -> NDArray[Any]:
     """Return the labels of all records; read tracks in batches."""
     if examples.labels is not None:

@@ -32,6 +32,7 @@ from seqloom.models import (
     Trained,
 )
 from seqloom.models._examples import check_examples, noun_of
+from seqloom.models._tracks import check_bin_size
 from seqloom.models._trained import config_of
 from seqloom.models._training_facts import TrainedOn, compute_training_hashes
 from seqloom.nn import Config, Module
@@ -176,7 +177,9 @@ def _prepare_builtin(
     described = describe(train, task, settings.objective.class_weight)
     network = _make_network(model, settings)
     Forward.of(network)
-    described = _complete_profile(described, network, settings.objective.count_weight)
+    described = _complete_profile(
+        described, network, train, weight=settings.objective.count_weight
+    )
     outputs = getattr(config_of(network), "outputs", None)
     if outputs is not None and outputs != len(described.columns):
         raise ArgumentError(
@@ -345,14 +348,17 @@ def _profile(train: Examples) -> Profile:
     return Profile(tuple(train.classes), count_weight=weight)
 
 
-def _complete_profile(task: Task, network: Any, count_weight: float | None) -> Task:
+def _complete_profile(
+    task: Task, network: Any, train: Examples, *, weight: float | None
+) -> Task:
     """Return the task of tracks with the network's likelihood and the user's weight."""
     if not isinstance(task, Profile):
-        if count_weight is not None:
+        if weight is not None:
             raise ArgumentError(f"count_weight is for tracks, but the task is {task.name}")
         return task
+    check_bin_size(getattr(config_of(network), "bin_size", 1), train)
     likelihood = getattr(network, "likelihood", task.likelihood)
-    weight = task.count_weight if count_weight is None else count_weight
+    weight = task.count_weight if weight is None else weight
     return replace(task, likelihood=likelihood, count_weight=weight)
 
 

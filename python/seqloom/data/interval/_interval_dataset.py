@@ -91,7 +91,9 @@ def IntervalDataset(
             intervals a class; a dict from file to label sets other names. A ``Labels``
             object also has options for reading the labels.
         tracks: Paths of bigWig or bedGraph files, or the result of ``sl.io.open_tracks``,
-            which describes lists, pairs of strands, names and absent contigs.
+            which describes lists, pairs of strands, names and absent contigs. Without
+            labels, the task of the dataset is ``"profile"``; with labels, tracks are
+            further columns.
         bin: The number of bases of a bin.
         reduce: The number for each bin: ``"mean"``, ``"sum"`` or ``"max"`` of its bases.
         missing: The value of bases without a value in the file: 0 (included in means),
@@ -147,6 +149,8 @@ def IntervalDataset(
     )
     if targets is not None:
         check_positions_known(augment)
+    elif bin != 1 or target_width is not None:
+        raise ArgumentError("bin and target_width are options of tracks; pass tracks")
     source = IntervalSource(
         opened,
         table,

@@ -79,6 +79,7 @@ class IntervalSource(Source):
         self.intervals, self.spans, self._genome = intervals, spans, genome
         self.strand, self.jitter, self._seed = strand, jitter, seed
         self._given_alphabet, self._targets = alphabet, targets
+        self.bin_size = 1 if targets is None else targets.bins.bin
         self._encoded: Rows = np.full(self.size, -1)  # lengths; -1 if not yet computed
 
     @property
