@@ -137,9 +137,22 @@ def test_several_tracks_have_a_file_each(genome, tmp_path):
         predict(model, path, intervals(100, strand="-"), tmp_path / "pred.bw")
 
 
+def test_names_without_letters_are_replaced_by_numbers(genome, tmp_path):
+    model = make_model(BPNetConfig(2, 4, 1, trimming=55), ("???", "minus"))
+    found = predict(model, genome[0], intervals(100), tmp_path / "pred.bigwig")
+    assert [it.name for it in found] == ["pred.0.bigwig", "pred.1.bigwig"]
+
+
+def test_a_path_in_the_home_folder_is_returned_as_written(genome, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (out,) = predict(make_model(BPNET), genome[0], intervals(100), "~/pred.bw")
+    assert out == tmp_path / "pred.bw"
+    assert out.is_file()
+
+
 def test_other_models_and_records_are_refused(genome, tmp_path):
     model = make_model(BPNET)
-    with pytest.raises(ArgumentError, match=r"out must end in \.bw"):
+    with pytest.raises(ArgumentError, match=r"out must end in \.bw or \.bigwig"):
         predict(model, genome[0], intervals(100), tmp_path / "pred.tsv")
     sequences = sl.data.SequenceDataset(["ACGT" * 40], encoder=DNA)
     with pytest.raises(ArgumentError, match="need the positions of intervals"):

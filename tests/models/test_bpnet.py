@@ -1,5 +1,8 @@
 """BPNet and ChromBPNet compute the outputs and losses of bpnet-lite on the same weights."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -149,6 +152,41 @@ def test_matched_counts_have_the_mean_of_the_regions():
     assert np.array_equal(before.profile.numpy(), after.profile.numpy())
 
 
+def test_matched_counts_of_a_network_with_controls_use_the_controls(expected):
+    model = sl.models.load_bpnet(FOLDER / "bpnet.pt").train()
+    x, tracks, controls = (
+        one_hot(expected["codes"]),
+        expected["tracks"],
+        expected["controls"],
+    )
+    model.match_counts(x, tracks, controls=controls)
+    x, controls = tensors(model, x, controls)
+    mean = np.log1p(tracks.sum(axis=(1, 2))).mean()
+    assert model(x, controls=controls).counts.mean().item() == pytest.approx(mean, abs=1e-5)
+
+
+def test_matched_counts_need_arrays_of_equal_numbers_of_regions():
+    model = BPNetConfig(1, 4, 1).init("numpy")
+    before = model.counts.bias.numpy().copy()
+    x = np.zeros((2, 4, 150), np.float32)
+    for inputs, tracks, message in (
+        (
+            x,
+            np.ones((7, 3, 52)),
+            r"tracks must have the shape \(2, 1, 52\), got \(7, 3, 52\)",
+        ),
+        (
+            x[:0],
+            np.ones((0, 1, 52)),
+            r"x must have at least one sequence, got .* \(0, 4, 150",
+        ),
+        (x[0], np.ones((2, 1, 52)), "BPNet reads one-hot DNA"),
+    ):
+        with pytest.raises(ShapeError, match=message):
+            model.match_counts(inputs, tracks)
+    assert np.array_equal(model.counts.bias.numpy(), before)
+
+
 def test_effects_of_variants_are_differences_of_log_counts_and_profiles(tmp_path):
     random = np.random.default_rng(5)
     text = "".join(random.choice(list("ACGT"), 600))
@@ -211,9 +249,74 @@ def test_another_file_is_refused_with_its_layers(tmp_path):
         sl.models.load_chrombpnet(FOLDER / "bpnet.pt")
 
 
+def write_changed(path, change, name="bpnet.pt"):
+    """Write the arrays of a file of bpnet-lite after a change; return the path."""
+    arrays = {key: np.asarray(it) for key, it in sl.record.load(FOLDER / name).items()}
+    sl.record.Record(change(arrays)).save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("norm.weight", np.ones(3), "has the array norm.weight, which a BPNet lacks"),
+        ("fconv.weight", np.ones(75), r"profile.weight must .*, 75\), got \(75,\)"),
+        ("fconv.weight", np.ones((2, 2, 75)), r"profile.weight .* got \(2, 2, 75\)"),
+        ("fconv.weight", np.ones((2, 5, 25)), r"profile.weight .* got \(2, 5, 25\)"),
+        ("iconv.weight", np.ones((3, 4, 15)), "first.weight"),
+        ("iconv.weight", np.ones(()), "first.weight"),
+        ("linear.scale", np.ones(3), "counts.scale"),
+    ],
+)
+def test_a_file_with_other_layers_is_refused_with_its_path(tmp_path, name, array, message):
+    path = write_changed(tmp_path / "a.safetensors", lambda it: it | {name: array})
+    with pytest.raises(RecordError, match=rf"a\.safetensors: .*{message}"):
+        sl.models.load_bpnet(path)
+
+
+def test_an_error_in_the_bias_file_has_the_path_of_this_file(tmp_path):
+    changes: dict[str, Any] = {
+        "good": lambda it: it,
+        "bad": lambda it: {key: it[key] for key in it if key != "linear.weight"},
+    }
+    paths = {
+        name: write_changed(tmp_path / f"{name}.safetensors", change)
+        for name, change in changes.items()
+    }
+    for one, other in (("good", "bad"), ("bad", "good")):
+        with pytest.raises(RecordError, match=r"bad\.safetensors: has no array for counts"):
+            sl.models.load_chrombpnet(paths[one], bias=paths[other])
+
+
+@pytest.mark.parametrize("group", ["optimizer_weights/Adam/m", "optimizer/vars"])
+def test_the_state_of_the_optimiser_is_skipped(tmp_path, group):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "bias.h5"
+    path.write_bytes((FOLDER / "bias.h5").read_bytes())
+    with h5py.File(path, "a") as file:
+        file[f"{group}/bpnet_1st_conv/kernel:0"] = np.ones((21, 4, 3), np.float32)
+    found, expected = (
+        sl.models.load_bpnet(it).to_record() for it in (path, FOLDER / "bias.h5")
+    )
+    assert all(np.array_equal(found[key], expected[key]) for key in expected)
+
+
+def test_control_tracks_of_a_dataset_are_refused_by_chrombpnet():
+    arrays = {"inputs": np.zeros((1, 4, 200)), "tracks": np.zeros((1, 1, 100))}
+    data: Any = SimpleNamespace(
+        batch=lambda _: arrays | {"controls": np.zeros((1, 2, 200))},
+        lengths=[200],
+        encoder=sl.encode.OneHot("dna"),
+    )
+    with pytest.raises(ArgumentError, match=r"has 2; open it without controls$"):
+        ChromBPNetConfig.for_data(data)
+
+
 def test_networks_that_do_not_fit_together_are_refused():
     parts = [BPNetConfig(tracks).init("numpy") for tracks in (1, 2)]
-    with pytest.raises(ArgumentError, match="equal tracks"):
+    with pytest.raises(
+        ArgumentError, match=r"equal tracks .* got tracks 1 and 2, controls"
+    ):
         ChromBPNet.of(*parts)
     with pytest.raises(ArgumentError, match="bias trims 557 positions, more than the 77"):
         ChromBPNetConfig(BPNetConfig(1, layers=8), BPNetConfig(1, layers=4))

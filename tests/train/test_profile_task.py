@@ -1,6 +1,7 @@
 """The task `profile`: training on tracks, its metrics, intervals, tables and scores."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import seqloom as sl
 from bpnet_files import one_hot
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.models import BPNetConfig, ConvTowerConfig, EnsembleConfig, Profile
-from seqloom.train._track_results import track_intervals
+from seqloom.train._track_results import make_track_section, track_intervals
 
 F = sl.nn.functional
 stats = pytest.importorskip("scipy.stats")
@@ -134,6 +135,29 @@ def test_intervals_are_those_of_a_slow_bootstrap():
         expected = np.percentile([it[name] for it in slow], (2.5, 97.5))
         width = expected[1] - expected[0]
         np.testing.assert_allclose(interval, expected, atol=0.1 * width)
+
+
+@pytest.mark.parametrize("constant", [1, 2])
+def test_intervals_leave_out_tracks_of_constant_counts(constant):
+    random = np.random.default_rng(3)
+    labels = random.poisson(1.0, (40, 2, 20)) * 1.0
+    labels[:, :constant] = 1.0
+    scores = labels + random.random((40, 2, 20))
+    found = track_intervals(Profile(("a", "b"), "poisson"), labels, scores)
+    other = track_intervals(Profile(("b",), "poisson"), labels[:, 1:], scores[:, 1:])
+    for name in ("pearson", "spearman"):
+        assert found[name] == pytest.approx(other[name], nan_ok=True)
+        assert np.isnan(found[name]).all() == (constant == 2)
+    assert np.isfinite(found["jensen_shannon"]).all()
+
+
+def test_pictures_show_expected_counts_without_the_added_1():
+    counts, values = np.array([[[3.0, 1.0, 0.5, 1.5]]]), np.array([[6.0]])
+    outputs = np.log(counts * 7 / 6)  # the sum of the 4 positions is 6 + 1
+    scores = sl.infer.Scores(["r"], ("reads",), values, outputs=outputs)
+    part = SimpleNamespace(labels=counts, scores=scores)
+    plot: Any = make_track_section(Profile(("reads",)), "test", part).drawings[0]
+    np.testing.assert_allclose(-plot.traces[1].y, counts[0, 0], rtol=1e-5)
 
 
 def test_a_dataset_that_reads_tracks_as_needed_trains_and_is_evaluated(tmp_path):

@@ -106,9 +106,9 @@ def predict_tracks(
 
 def list_track_paths(trained: Trained, out: str | os.PathLike[str]) -> list[Path]:
     """Return the path of each track of a model; raise for other models and suffixes."""
-    path = as_path("out", out)
+    path = as_path("out", out).expanduser()
     if path.suffix.lower() not in TRACK_SUFFIXES:
-        raise ArgumentError(f"out must end in .bw, got {str(path)!r}")
+        raise ArgumentError(f"out must end in .bw or .bigwig, got {str(path)!r}")
     if not isinstance(trained.task, Profile):
         raise ArgumentError(
             f"out is a bigWig file, but the model's task is {trained.task.name}; expected "
@@ -120,7 +120,7 @@ def list_track_paths(trained: Trained, out: str | os.PathLike[str]) -> list[Path
     texts = [
         re.sub(r"\.(bw|bigwig)$|[^\w.+-]", "", name, flags=re.IGNORECASE) for name in names
     ]
-    if len(set(texts)) < len(names):
+    if len(set(texts)) < len(names) or not all(texts):
         texts = [str(number) for number in range(len(names))]
     return [path.with_name(f"{path.stem}.{text}{path.suffix}") for text in texts]
 

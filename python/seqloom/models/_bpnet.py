@@ -20,9 +20,9 @@ from seqloom.nn import Config, Conv1d, FanIn, Module, Param, functional as F
 from seqloom.tensor import Tensor, apply
 
 _BASE_CHANNELS = 4
-_FIRST_KERNEL, _PROFILE_KERNEL = 21, 75
+_FIRST_KERNEL, PROFILE_KERNEL = 21, 75
 # The profile head reads this number of positions on each side of a position.
-_PROFILE_MARGIN = _PROFILE_KERNEL // 2
+_PROFILE_MARGIN = PROFILE_KERNEL // 2
 # The count head multiplies its parameters, so that the optimiser changes the log count
 # in larger steps. Means over positions differ little between regions, so the weights
 # must become large. On 1,600 simulated regions, 8 epochs reduce the error of the log
@@ -39,7 +39,8 @@ class BPNetConfig(Config):
     Args:
         tracks: Number of predicted tracks, such as 2 for two strands.
         channels: Number of features of each convolution.
-        layers: Number of dilated residual layers; layer i has the dilation ``2 ** i``.
+        layers: Number of dilated residual layers; layer i has the dilation ``2 ** i``,
+            for i = 1 to `layers`.
         controls: Number of control tracks that the network reads.
         trimming: Number of positions that are removed from each end of a sequence; by
             default, all positions that depend on bases beyond the ends.
@@ -175,7 +176,7 @@ class BPNet(Module):
         self.profile = Conv1d(
             channels + config.controls,
             config.tracks,
-            _PROFILE_KERNEL,
+            PROFILE_KERNEL,
             padding="same",
             bias=config.profile_bias,
         )
@@ -255,20 +256,28 @@ class BPNet(Module):
         require_one_width(self, mask)
         return self(x, controls=controls).join()
 
-    def match_counts(self, x: NDArray[Any], tracks: NDArray[Any]) -> Self:
-        """Shift the log counts so that their mean is that of log(1 + count) of regions.
+    def match_counts(
+        self,
+        x: NDArray[Any],
+        tracks: NDArray[Any],
+        *,
+        controls: NDArray[Any] | None = None,
+    ) -> Self:
+        """Change the bias so that the mean prediction is the mean of log(1 + count).
 
         ChromBPNet needs a bias network with the sequencing depth of the experiment.
 
         Args:
             x: One-hot sequences ``(n, 4, length)``, such as regions without peaks.
             tracks: Observed counts ``(n, tracks, positions)``.
+            controls: Control tracks, as in ``__call__``.
 
         Returns:
             This network, in which only the bias of the count head has changed.
 
         Raises:
             ArgumentError: The count head has no bias.
+            ShapeError: There are no sequences, or the shape of an array does not fit.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -281,16 +290,25 @@ class BPNet(Module):
         bias = self.counts.bias
         if bias is None:
             raise ArgumentError("the count head has no bias: set count_bias=True")
-        found = [
-            self(self.backend.tensor(x[at : at + _MATCHED_REGIONS])).counts.numpy()
-            for at in range(0, len(x), _MATCHED_REGIONS)
-        ]
+        self._check_inputs(x, controls)
+        shape = (len(x), self.config.tracks, x.shape[2] - 2 * self.config.margin)
+        if not len(x):
+            raise ShapeError(f"x must have at least one sequence, got the shape {x.shape}")
+        if tracks.shape != shape:
+            raise ShapeError(f"tracks must have the shape {shape}, got {tracks.shape}")
+        tensor, found = self.backend.tensor, list[Any]()
+        for at in range(0, len(x), _MATCHED_REGIONS):
+            rows = slice(at, at + _MATCHED_REGIONS)
+            others = None if controls is None else tensor(controls[rows])
+            found.append(self(tensor(x[rows]), controls=others).counts.numpy())
         expected = np.log1p(tracks.sum(axis=(1, 2), dtype=np.float64))
         shift = (expected.mean() - np.concatenate(found).mean()) / COUNT_SCALE
         bias.assign(bias.numpy() + np.float32(shift))
         return self
 
-    def _check_inputs(self, x: Tensor, controls: Tensor | None) -> None:
+    def _check_inputs(
+        self, x: Tensor | NDArray[Any], controls: Tensor | NDArray[Any] | None
+    ) -> None:
         """Raise if the shape of an input does not fit the settings."""
         config = self.config
         shortest = 2 * config.margin + 1

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from seqloom.errors import RecordError
-from seqloom.models._bpnet import COUNT_SCALE, BPNet, BPNetConfig
+from seqloom.errors import RecordError, SeqloomError
+from seqloom.models._bpnet import COUNT_SCALE, PROFILE_KERNEL, BPNet, BPNetConfig
 from seqloom.models._chrombpnet import ChromBPNet
 from seqloom.record import Record, load
 from seqloom.tensor import Backend
 
 _PARTS = ("bias", "accessibility")
+# Groups of the optimiser's state in the files of Keras 2 and 3.
+_OPTIMISER_GROUPS = ("optimizer_weights.", "optimizer.")
 # Paths of layers in bpnet-lite, and in chrombpnet.
 _LITE_LAYERS = {
     "iconv": "first",
@@ -119,8 +121,10 @@ def load_chrombpnet(
         parts = {"bias": _read_one(bias), "accessibility": _read_one(path)}
     if parts.keys() != set(_PARTS):
         raise RecordError(f"{path}: has one network; pass the file of the other as bias=")
+    paths = {"bias": bias or path, "accessibility": path}
     networks = [
-        _build(path, parts[name], backend=backend, trimming=trimming) for name in _PARTS
+        _build(paths[name], parts[name], backend=backend, trimming=trimming)
+        for name in _PARTS
     ]
     return ChromBPNet.of(*networks).eval()
 
@@ -137,10 +141,14 @@ def _read_parts(path: str | os.PathLike[str]) -> _Parts:
     """Return the arrays of each network of a file, by the paths of `BPNet`."""
     record = load(path)
     parts: _Parts = {}
+    unknown: list[str] = []
     is_lite = any(key.rpartition("iconv.")[1] for key in record)
     for key in record:
+        if key.startswith(_OPTIMISER_GROUPS):
+            continue
         part, new = _rename_lite(key) if is_lite else _rename_keras(key)
         if not new:
+            unknown.append(key)
             continue
         arrays = parts.setdefault(part, {})
         if new in arrays:
@@ -148,6 +156,11 @@ def _read_parts(path: str | os.PathLike[str]) -> _Parts:
         arrays[new] = np.asarray(record[key]) if is_lite else np.asarray(record[key]).T
     if not parts:
         raise RecordError(_describe_unknown(path, record))
+    if unknown:
+        raise RecordError(
+            f"{path}: has the array {unknown[0]}, which a BPNet lacks; export a network "
+            "without further layers"
+        )
     return parts
 
 
@@ -164,7 +177,7 @@ def _rename_keras(key: str) -> tuple[str, str]:
     *_, name, kind = ["", *key.split(".")]
     match = _KERAS_LAYER.fullmatch(name)
     if match is None or kind not in {"kernel", "bias"}:
-        return "", ""  # such as the state of the optimiser
+        return "", ""
     layer = match[2]
     path = _KERAS_LAYERS.get(layer) or f"layers.{int(layer.removesuffix('conv')) - 1}"
     part = _PARTS[match[1] is not None]
@@ -190,8 +203,14 @@ def _build(
     needed = ("first.weight", "profile.weight", "counts.weight")
     if missing := [name for name in needed if name not in arrays]:
         raise RecordError(f"{path}: has no array for {missing[0]} of a BPNet")
-    channels = len(arrays["first.weight"])
-    tracks, inputs = arrays["profile.weight"].shape[:2]
+    channels = len(np.atleast_1d(arrays["first.weight"]))
+    shape = arrays["profile.weight"].shape
+    tracks, inputs, *_ = *shape, 0, 0
+    if shape[1:] != (max(channels, inputs), PROFILE_KERNEL):
+        raise RecordError(
+            f"{path}: profile.weight must have the shape (tracks, channels + controls, "
+            f"{PROFILE_KERNEL}), got {shape}"
+        )
     config = BPNetConfig(
         tracks,
         channels,
@@ -202,7 +221,11 @@ def _build(
         count_bias="counts.bias" in arrays,
     )
     scaled = {
-        path: array / COUNT_SCALE if path.startswith("counts.") else array
-        for path, array in arrays.items()
+        name: array / COUNT_SCALE if name.startswith("counts.") else array
+        for name, array in arrays.items()
     }
-    return config.init(backend).load_record(scaled).eval()
+    network = config.init(backend)
+    try:
+        return network.load_record(scaled).eval()
+    except SeqloomError as error:
+        raise RecordError(f"{path}: {error}") from error

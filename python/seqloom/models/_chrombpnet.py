@@ -37,12 +37,12 @@ class ChromBPNetConfig(Config):
     def __post_init__(self) -> None:
         convert_fields(self)
         parts = (self.bias, self.accessibility)
-        if self.bias.tracks != self.accessibility.tracks or any(
-            it.controls for it in parts
-        ):
+        tracks, controls = [it.tracks for it in parts], [it.controls for it in parts]
+        if tracks[0] != tracks[1] or any(controls):
             raise ArgumentError(
                 "bias and accessibility must have equal tracks and no controls, got "
-                f"{self.bias} and {self.accessibility}"
+                f"tracks {tracks[0]} and {tracks[1]}, controls {controls[0]} and "
+                f"{controls[1]}"
             )
         if self.bias.margin > self.accessibility.margin:
             raise ArgumentError(
@@ -69,7 +69,8 @@ class ChromBPNetConfig(Config):
             Settings that fit the tracks and the widths.
 
         Raises:
-            ArgumentError: The training set has no tracks, or is not one-hot DNA.
+            ArgumentError: The training set has no tracks, has control tracks, or is not
+                one-hot DNA.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -87,6 +88,11 @@ class ChromBPNetConfig(Config):
             512
         """
         config = BPNetConfig.for_data(train)
+        if config.controls:
+            raise ArgumentError(
+                "ChromBPNet reads no control tracks, but the dataset has "
+                f"{config.controls}; open it without controls"
+            )
         bias = replace(config, channels=128, layers=4)
         return cls(bias, replace(config, channels=512))
 
@@ -123,7 +129,7 @@ class ChromBPNetConfig(Config):
 class ChromBPNet(Module):
     """A frozen bias network and an accessibility network (Pampari et al., 2024).
 
-    The logits of the profiles are added, and the counts are added.
+    The logits of the profiles are added, and the values 1 + count are added.
 
     Args:
         config: Settings of the network.

@@ -37,7 +37,7 @@ class TrackOutputs(NamedTuple):
         """Return log-probabilities plus log counts, ``(n, tracks, positions)``.
 
         The softmax of the array is the distribution of the reads, and its logsumexp is
-        the log count, so that one array has both outputs.
+        log(1 + count), so that one array has both outputs.
 
         Examples:
             >>> import numpy as np, seqloom as sl
@@ -64,7 +64,8 @@ class TrackSizes(NamedTuple):
         if rest < 0 or rest % 2:
             raise ArgumentError(
                 f"the sequences have {self.length:,} bases, the tracks {self.positions:,} "
-                f"values of {bases} bases; the difference must be even and 0 or more"
+                f"values of {bases} bases; the difference must be even and 0 or more; "
+                "pass target_width"
             )
         return rest // 2
 

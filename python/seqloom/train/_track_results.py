@@ -25,6 +25,8 @@ _RESAMPLES = 1000
 _PERCENTILES = (2.5, 97.5)
 # Maximum product of regions and resamples in one chunk, to limit memory.
 _MAX_WEIGHTS = 1 << 20
+# Values with a smaller variance, as a fraction of their mean square, are constant.
+_LEAST_VARIANCE = 1e-20
 # The report shows the regions at these quantiles of the observed counts.
 _SHOWN_QUANTILES = (1.0, 0.75, 0.5)
 _MAX_SHOWN_TRACKS = 2
@@ -41,7 +43,7 @@ def track_intervals(
         for weights in _draw_weights(len(labels)):
             columns = [_correlate(weights, *it) for it in zip(true, guess, strict=True)]
             distances = (weights @ sums) / (weights @ profiles)
-            samples.append(np.column_stack([np.nanmean(columns, axis=0), distances]))
+            samples.append(np.column_stack([_average_finite(columns), distances]))
     pairs = zip(_METRICS, np.concatenate(samples).T, strict=True)
     return {name: _find_interval(values) for name, values in pairs}
 
@@ -83,8 +85,19 @@ def _weigh_ranks(weights: Floats, values: Floats) -> Floats:
 def _correlate_rows(weights: Floats, one: Floats, other: Floats) -> Floats:
     """Return the weighted correlation of each row; NaN without variance."""
     centred = [it - (weights * it).sum(axis=1, keepdims=True) for it in (one, other)]
-    left, right = ((weights * it * it).sum(axis=1) for it in centred)
-    return (weights * centred[0] * centred[1]).sum(axis=1) / np.sqrt(left * right)
+    variances = [(weights * it * it).sum(axis=1) for it in centred]
+    for values, variance in zip((one, other), variances, strict=True):
+        # The differences of equal values from their mean are not exactly 0.
+        least = _LEAST_VARIANCE * (weights * values * values).sum(axis=1)
+        variance[variance < least] = np.nan
+    products = (weights * centred[0] * centred[1]).sum(axis=1)
+    return products / np.sqrt(variances[0] * variances[1])
+
+
+def _average_finite(columns: list[Floats]) -> Floats:
+    """Return the mean over the tracks with a finite value; NaN if there are none."""
+    is_finite = np.isfinite(columns)
+    return np.where(is_finite, columns, 0.0).sum(axis=0) / is_finite.sum(axis=0)
 
 
 def _find_interval(samples: Floats) -> tuple[float, float]:
@@ -99,7 +112,7 @@ def _find_interval(samples: Floats) -> tuple[float, float]:
 def make_track_section(task: Profile, name: str, part: Any) -> Section:
     """Plot observed and predicted counts of regions with high and medium counts."""
     labels, scores = part.labels, part.scores
-    reads: Any = compute_exact_scores(task, scores)
+    reads: Any = task.counts(compute_exact_scores(task, scores))
     order = np.argsort(labels.sum(axis=(1, 2)), kind="stable")
     rows = [int(order[round(it * (len(order) - 1))]) for it in _SHOWN_QUANTILES]
     note = (
