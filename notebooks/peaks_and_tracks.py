@@ -21,7 +21,8 @@ with open("peaks.bed", "w") as file:
     for number in range(PEAKS):
         middle = SPACING * (number + 1)
         print("chr1", middle - 50, middle + 50, f"peak{number}", sep="\t", file=file)
-        for start in rng.integers(middle - 40, middle + 33, number % 3).tolist():
+        copies = np.sort(rng.integers(middle - 40, middle + 26, number % 3))
+        for start in (copies + 7 * np.arange(copies.size)).tolist():  # without overlaps
             genome[start : start + 7] = [0, 1, 1, 2, 3, 0, 2]
             rates[0, start - 12 : start] += 0.6
             rates[1, start + 7 : start + 19] += 0.6
@@ -79,7 +80,8 @@ print({name: round(value, 2) for name, value in run.test.metrics.items()})
 scores = sl.infer.predict(run, test.plain())
 observed = test.plain().to_numpy()["tracks"]
 row = int(observed.sum((1, 2)).argmax())
-predicted = np.exp(scores.outputs[row])
+task = run.trained.task
+predicted = task.counts(task.activate(scores.outputs))[row]
 start = test.plain()[row]["start"] + 40
 positions = np.arange(start, start + 120)
 figure, axis = plt.subplots(figsize=(8, 3))
@@ -103,12 +105,14 @@ print([path.name for path in sl.infer.predict_tracks(run, windows, "predicted.bw
 # %% [markdown]
 # ## What does a variant do?
 #
-# In each site, G at the fourth base becomes T. `log_ratio` is the binary logarithm of the ratio of reads, and
-# `jensen_shannon` is the distance of the two profiles.
+# In each site, G at the fourth base becomes T; other variants are 60 bases before a site. `log_ratio` is the binary
+# logarithm of the ratio of reads, and `jensen_shannon` is the distance of the two profiles.
 
 # %% alt="Histogram of the log ratio: variants in sites are far below zero, other variants near zero."
 table = {"chrom": [], "start": [], "ref": [], "alt": []}
-for start in [*(it + 3 for it in sites), *(it - 60 for it in sites)]:
+inside = {start + base for start in sites for base in range(7)}
+others = [start - 60 for start in sites if start - 60 not in inside]
+for start in [*(start + 3 for start in sites), *others]:
     other = {"A": "C", "C": "A", "G": "T", "T": "G"}[text[start]]
     for column, value in zip(table, ("chr1", start, text[start], other)):
         table[column].append(value)

@@ -192,6 +192,76 @@ def test_the_number_of_threads_does_not_change_an_output(
     np.testing.assert_array_equal(found[1], found[3])
 
 
+@pytest.mark.parametrize("name", ["profile", "residuals", "max pool", "dense"])
+def test_outputs_do_not_depend_on_the_number_of_sequences_for_each_thread(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With fewer items than threads, the kernels use the threads; with more, each thread
+    # computes other items.
+    monkeypatch.setattr(_changed_passes, "_GROUP_BATCHES", 1)
+    monkeypatch.setattr(_changed_passes, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(_changed_passes, "_MAX_BATCH", 4)
+    model = make(name)
+    model.to(sl.tensor.backend("numpy", num_threads=3))
+    counts: set[int] = set()
+    run = _changed_passes.LocalNetwork.run_on_threads
+
+    def count(network: Any, work: Any, items: list[Any]) -> Any:
+        counts.add(len(items))
+        return run(network, work, items)
+
+    monkeypatch.setattr(_changed_passes.LocalNetwork, "run_on_threads", count)
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 4, (6, LENGTH))
+    rows = np.arange(24) % 6
+    changed = codes[rows]
+    changed[np.arange(24), 30 + 7 * np.arange(24)] += 1  # one base in each
+    reference, alternative = encode(codes), encode(changed % 4)
+    passes = ChangedPasses(model, sl.encode.OneHot())
+    expected = passes.run(reference, alternative, rows)
+    for size in range(1, 6):
+        own = np.flatnonzero(rows < size)
+        for part in (own, own[:size]):
+            found = passes.run(reference[:size], alternative[part], rows[part])
+            np.testing.assert_array_equal(found[0], expected[0][:size])
+            np.testing.assert_array_equal(found[1], expected[1][part])
+    assert counts == {1, 2, 3, 4, 5, 6}
+
+
+def test_references_in_several_chunks_have_the_outputs_of_one_chunk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model, (reference, alternative, rows) = make("residuals"), examples(40, 5)
+    rows[rows == 2] = 3  # a reference without alternatives
+    expected = ChangedPasses(model, sl.encode.OneHot()).run(reference, alternative, rows)
+    monkeypatch.setattr(_changed_passes, "_MAX_REFERENCE_BYTES", 1)
+    found = ChangedPasses(model, sl.encode.OneHot()).run(reference, alternative, rows)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
+@pytest.mark.parametrize("name", ["profile", "dense"])
+def test_no_alternatives_have_no_outputs(name: str) -> None:
+    model, (reference, alternative, rows) = make(name), examples()
+    passes = ChangedPasses(model, sl.encode.OneHot())
+    outputs, found = passes.run(reference, alternative[:0], rows[:0])
+    assert found.shape == (0, *outputs.shape[1:])
+
+
+def test_a_captured_network_is_kept_if_the_cache_is_full(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(_changed_passes, "_MAX_NETWORKS", 2)
+    model, (reference, _, _) = make("profile"), examples()
+    passes = ChangedPasses(model, sl.encode.OneHot())
+    lengths = [LENGTH, LENGTH - 1]
+    first = [passes.find_network(reference[:, :, :it]) for it in lengths]
+    again = [passes.find_network(reference[:, :, :it]) for it in lengths]
+    assert all(one is other for one, other in zip(first, again, strict=True))
+    passes.find_network(reference[:, :, :-2])
+    assert passes.find_network(reference) is not first[0]
+
+
 def test_a_model_that_reads_values_is_computed_whole() -> None:
     model = Chain(stem(), lambda x: x if float(x.sum()) > 0 else -x)
     model.bind("numpy", sl.Key(3))

@@ -126,6 +126,11 @@ class LocalGraph:
         return math.lcm(*self._strides.values())
 
     @property
+    def output_shape(self) -> tuple[int, ...]:
+        """The shape of the output of one sequence."""
+        return self._output.shape[1:]
+
+    @property
     def input_number(self) -> int:
         """The number of the value of the inputs."""
         return self._input.number

@@ -150,9 +150,9 @@ class ChangedPasses:
     def find_network(self, reference: NDArray[Any]) -> LocalNetwork | None:
         """Return the captured network; None if each sequence must be computed whole."""
         shape = reference.shape[1:]
-        if len(self._networks) >= _MAX_NETWORKS:
-            self._networks.clear()
         if shape not in self._networks:
+            if len(self._networks) >= _MAX_NETWORKS:
+                self._networks.clear()
             self._networks[shape] = self._capture(reference)
         return self._networks[shape]
 
@@ -280,7 +280,7 @@ class LocalNetwork:
     ) -> tuple[Origin, NDArray[np.float32]]:
         """Compute the outputs of references, and the values that alternatives need."""
 
-        def run(
+        def compute_block(
             graph: LocalGraph, block: list[Cluster]
         ) -> tuple[list[NDArray[Any]], References]:
             made: References = {}
@@ -288,7 +288,7 @@ class LocalNetwork:
             return graph.run_whole(inputs, known, made, offsets=block[0].offsets), made
 
         size = max(1, _BLOCK_BYTES // self.graph.row_bytes)
-        found = self.run_on_threads(run, [*_find_blocks(clusters, size)])
+        found = self.run_on_threads(compute_block, [*_find_blocks(clusters, size)])
         references: References = {}
         for _, made in found:
             for number, new in made.items():
@@ -299,7 +299,7 @@ class LocalNetwork:
     def run_on_threads(
         self, work: Callable[[LocalGraph, Item], Result], items: list[Item]
     ) -> list[Result]:
-        """Return the result of each item."""
+        """Return the result of each item, in order."""
         # Small kernels use one thread better than several threads.
         threads = self._backend.threads
         if threads == 1 or len(items) < threads:
@@ -321,26 +321,40 @@ class _Job:
     def __init__(self, network: LocalNetwork, alternatives: Alternatives) -> None:
         self._network, self._alternatives = network, alternatives
         self._known = network.read_leaves()
+        # The alternatives of a reference are consecutive in this order.
+        self._order = np.argsort(alternatives.rows, kind="stable")
+        self._sources = alternatives.rows[self._order]
         self._found: list[tuple[Integers, NDArray[np.float32]]] = []
 
     def run(self, reference: NDArray[Any], rows: list[int], origin: Origin) -> None:
         """Compute the alternatives of some references."""
         network, part = self._network, self._alternatives
-        numbers = np.full(len(reference), -1)
-        numbers[rows] = np.arange(len(rows))
-        own = part._replace(rows=numbers[part.rows])
-        changes = find_changes(reference[rows], own, network.axis)
+        firsts, stops = (
+            np.searchsorted(self._sources, rows, side) for side in ("left", "right")
+        )
+        members = [self._order[it] for it in map(slice, firsts, stops)]
+        changes = find_changes(
+            reference[rows],
+            part,
+            network.axis,
+            members=np.concatenate(members),
+            sources=np.repeat(np.arange(len(rows)), stops - firsts),
+        )
 
-        def run(graph: LocalGraph, group: Changes) -> tuple[Integers, NDArray[np.float32]]:
+        def compute_group(
+            graph: LocalGraph, group: Changes
+        ) -> tuple[Integers, NDArray[np.float32]]:
             inputs = group.slice(part.array, network.axis, origin.inputs)
             ends = graph.run_changed(inputs, self._known, origin)
             return group.members, graph.finish(ends, self._known)
 
         size = _GROUP_BATCHES * network.graph.batch_size
-        self._found += network.run_on_threads(run, [*changes.split(size)])
+        self._found += network.run_on_threads(compute_group, [*changes.split(size)])
 
     def join(self) -> NDArray[np.float32]:
         """Return the outputs of all alternatives."""
+        if not self._found:
+            return np.empty((0, *self._network.graph.output_shape), np.float32)
         members, outputs = zip(*self._found, strict=True)
         found = np.concatenate(outputs).astype(np.float32, copy=False)
         made = np.empty_like(found)

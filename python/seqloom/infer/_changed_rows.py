@@ -38,18 +38,15 @@ class Moves(NamedTuple):
 
 
 class Alternatives(NamedTuple):
-    """Sequences of one length, and the row of the reference of each sequence.
-
-    Rows below 0 are left out.
-    """
+    """Sequences of one length, and the row of the reference of each sequence."""
 
     array: NDArray[Any]
     rows: Integers
     moves: Moves
 
-    def list_moves(self, length: int, reference_length: int) -> Moves:
+    def list_moves(self, members: Integers, *, length: int, reference_length: int) -> Moves:
         """Return the moves that leave common bases; 0 for changes of a whole window."""
-        counts, is_left = self.moves
+        counts, is_left = self.moves.counts[members], self.moves.is_left[members]
         if length != reference_length:
             return Moves(np.full_like(counts, length - reference_length), is_left & False)
         return Moves(np.where(2 * np.abs(counts) < length, counts, 0), is_left)
@@ -134,18 +131,28 @@ class Changes:
         return [RowRun(*it) for it in zip(firsts, stops, sources, strict=True)]
 
 
-def find_changes(reference: NDArray[Any], alternatives: Alternatives, axis: int) -> Changes:
-    """Find the positions at which alternatives differ from their references."""
-    array, rows, _ = alternatives
-    own, length = np.flatnonzero(rows >= 0), array.shape[axis]
-    counts, is_left = alternatives.list_moves(length, reference.shape[axis])
-    places = np.zeros((len(rows), 4), np.int64)
-    for block in _split_rows(own[counts[own] == 0]):
-        places[block, :2] = _find_substitutions(reference[rows[block]], array[block], axis)
-    for it in own[counts[own] != 0].tolist():
-        pair, count = (reference[rows[it]], array[it]), int(counts[it])
+def find_changes(
+    reference: NDArray[Any],
+    alternatives: Alternatives,
+    axis: int,
+    *,
+    members: Integers,
+    sources: Integers,
+) -> Changes:
+    """Find where some rows of alternatives differ from their references, the sources."""
+    array = alternatives.array
+    length = array.shape[axis]
+    counts, is_left = alternatives.list_moves(
+        members, length=length, reference_length=reference.shape[axis]
+    )
+    places = np.zeros((len(members), 4), np.int64)
+    for block in _split_rows(np.flatnonzero(counts == 0)):
+        pair = reference[sources[block]], array[members[block]]
+        places[block, :2] = _find_substitutions(*pair, axis)
+    for it in np.flatnonzero(counts).tolist():
+        pair, count = (reference[sources[it]], array[members[it]]), int(counts[it])
         places[it] = _find_move(*pair, axis - 1, count=count, is_left=bool(is_left[it]))
-    return Changes.of(own, rows[own], places[own], length=length)
+    return Changes.of(members, sources, places, length=length)
 
 
 def _split_rows(rows: Integers) -> Iterator[Integers]:
