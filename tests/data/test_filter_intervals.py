@@ -200,7 +200,20 @@ def test_an_exclude_list_of_another_genome_is_an_error(genome):
 
 def test_contigs_of_the_exclude_list_may_be_missing(genome):
     rows, exclude = table_of([("chr1", 0, 5)]), table_of([("chr1", 4, 9), ("chrM", 0, 5)])
-    assert not len(sl.data.filter_intervals(rows, genome, exclude=exclude, max_unknown=1))
+    found = sl.data.filter_intervals(rows, genome, exclude=exclude, max_unknown=1)
+    assert (len(found), found.report["ignored"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({}, "must have the columns of the intervals, got none"),
+        ({"chrom": ["a", "b"], "start": [1]}, "got 2 in 'chrom', 1 in 'start'"),
+    ],
+)
+def test_a_table_of_regions_has_columns_of_one_length(table, message):
+    with pytest.raises(ArgumentError, match=message):
+        sl.data.Regions(table, {})
 
 
 @pytest.mark.parametrize(
@@ -211,11 +224,49 @@ def test_contigs_of_the_exclude_list_may_be_missing(genome):
         ({"coverage": "signl"}, "no column 'signl' .coverage."),
         ({"overlaps": "merge"}, 'overlaps must be "keep" or "drop"'),
         ({"width": 0}, "width"),
+        (
+            {"coverage": "signal", "min_coverage": 5, "max_coverage": 1},
+            "min_coverage must be at most max_coverage, got 5 and 1",
+        ),
     ],
 )
 def test_wrong_arguments_are_errors(genome, options, message):
     with pytest.raises(ArgumentError, match=message):
         sl.data.filter_intervals(table_of([("chr1", 0, 5)], signal=[1]), genome, **options)
+
+
+@pytest.mark.parametrize("options", [{"max_unknown": 2}, {"min_coverage": "x"}])
+def test_limits_are_checked_before_the_genome_is_read(options):
+    with pytest.raises(ArgumentError):
+        sl.data.filter_intervals("no.bed", "no.fa", coverage="signal", **options)
+
+
+def test_long_and_short_intervals_are_compared(genome):
+    rows = [("chr1", 0, 500), *(("chr1", at, at + 1) for at in range(200))]
+    values = [1.5, *(float(at % 3 != 1) for at in range(200))]
+    found = sl.data.filter_intervals(
+        table_of(rows, signal=values),
+        genome,
+        max_unknown=1,
+        coverage="signal",
+        overlaps="drop",
+    )
+    assert found["stop"] == [500]
+    rows[0] = ("chr1", 199, 500)
+    found = sl.data.filter_intervals(
+        table_of(rows, signal=values),
+        genome,
+        max_unknown=1,
+        coverage="signal",
+        overlaps="drop",
+    )
+    assert sorted(found["start"]) == list(range(200))
+
+
+def test_an_empty_table_excludes_nothing(genome):
+    rows, none = table_of([("chr1", 0, 5)]), {"chrom": [], "start": [], "stop": []}
+    found = sl.data.filter_intervals(rows, genome, exclude=none, max_unknown=1)
+    assert len(found) == 1
 
 
 def test_text_in_the_column_of_coverage_is_an_error_with_its_line(genome, tmp_path):

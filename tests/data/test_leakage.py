@@ -192,6 +192,50 @@ def test_no_leak_remains_after_the_leaks_are_excluded(planted):
     assert not len(sl.data.check_leakage(table_of(train), rest, genome).leaks)
 
 
+def test_no_leaks_exclude_nothing(planted):
+    genome, train, _ = planted
+    report = sl.data.check_leakage(
+        table_of(train[:1]), table_of([("chr1", 600, 800)]), genome
+    )
+    rest = sl.data.filter_intervals(table_of(train), genome, exclude=report.leaks)
+    assert (len(report.leaks), len(rest)) == (0, len(train))
+
+
+def test_equal_sequences_of_few_kmers_leak_on_both_strands(tmp_path):
+    texts = {"a": "AACGTTTGCAATC", "b": "aacgtttgcaatc", "c": "GATTGCAAACGTT"}
+    genome = write_genome(tmp_path / "g.fa", texts | {"d": "GATTGCAAACGTA"})
+    rows = [(name, 0, 13) for name in "abcd"]
+    report = sl.data.check_leakage(table_of(rows[:1]), table_of(rows[1:]), genome)
+    assert report.leaks["chrom"] == ["b", "c"]
+    assert report.leaks["shared"] == [1, 1]
+
+
+def test_equal_sequences_shorter_than_a_kmer_do_not_leak(planted):
+    genome = planted[0]
+    train, valid = ([("chr1", at, at + 1) for at in range(it, it + 20)] for it in (0, 50))
+    assert not len(sl.data.check_leakage(table_of(train), table_of(valid), genome).leaks)
+
+
+def test_an_interval_without_known_bases_has_no_gc_content(tmp_path):
+    genome = write_genome(tmp_path / "g.fa", {"a": "GC" * 20 + "N" * 40 + "AC" * 20})
+    train, valid = [("a", 0, 40), ("a", 40, 80)], [("a", 80, 120), ("a", 42, 80)]
+    report = sl.data.check_leakage(table_of(train), table_of(valid), genome)
+    assert np.isnan(report.train.gc[1])
+    assert report.to_dict()["train"]["mean_gc"] == 1
+    assert report.gc_distance == 1
+    assert report.tables()[0].rows[4][1:] == ("100.0 %", "50.0 %", "1.000")
+    report.write(tmp_path / "check.html")
+
+
+def test_a_set_without_known_bases_has_no_gc_distance(tmp_path):
+    genome = write_genome(tmp_path / "g.fa", {"a": "GC" * 20 + "N" * 40})
+    train, valid = table_of([("a", 0, 40)]), table_of([("a", 40, 80)])
+    report = sl.data.check_leakage(train, valid, genome)
+    assert report.gc_distance is report.to_dict()["valid"]["mean_gc"] is None
+    report.write(tmp_path / "check.html")
+    assert "unknown" in (tmp_path / "check.html").read_text()
+
+
 def count_leaks(one, two, genome):
     """The number of intervals of a part of a dataset that repeat another part."""
     train, valid = (

@@ -121,7 +121,8 @@ def test_bedtools_finds_no_overlap_and_the_same_histogram(genome, tmp_path):
         path.write_text(
             "".join(f"{row[0]}\t{row[1]}\t{row[2]}\n" for row in rows_of(table))
         )
-    sl.data.negatives(peaks, genome, exclude=exclude, gc_bins=0.1).write(found)
+    with pytest.warns(DataWarning, match="too many unknown bases"):
+        sl.data.negatives(peaks, genome, exclude=exclude, gc_bins=0.1).write(found)
     assert not run("bedtools", "intersect", "-u", "-a", found, "-b", peaks, exclude)
     sorted_by_bedtools = run("bedtools", "sort", "-i", found)
     assert len(run("bedtools", "merge", "-d", "-1", "-i", found)) == len(sorted_by_bedtools)
@@ -171,7 +172,8 @@ def test_too_few_candidates_are_counted_with_a_warning(tmp_path):
 
 def test_peaks_with_unknown_bases_have_no_negatives(genome):
     peaks = {"chrom": ["chr1"] * 2, "start": [100, 20_000], "stop": [220, 20_120]}
-    found = sl.data.negatives(peaks, genome, gc_bins=0.1)
+    with pytest.warns(DataWarning, match="1 of 2 peaks have too many unknown bases .max_"):
+        found = sl.data.negatives(peaks, genome, gc_bins=0.1)
     assert (len(found), found.report["unknown"]) == (1, 1)
 
 
@@ -214,3 +216,22 @@ def test_a_contig_shorter_than_the_width_has_no_negatives(genome):
     with pytest.warns(DataWarning, match="1 of 1 negatives are missing"):
         found = sl.data.negatives(peaks, genome, width=5_000, max_unknown=1)
     assert not len(found)
+
+
+def test_contigs_shorter_than_the_distance_of_candidates_have_negatives(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("seqloom.data.interval._negatives._MAX_CANDIDATES", 20)
+    path, names = tmp_path / "g.fa", [f"c{at}" for at in range(40)]
+    path.write_text("".join(f">{name}\n{'ACGT' * 250}\n" for name in names))
+    peaks = {"chrom": names, "start": [0] * 40, "stop": [100] * 40}
+    with pytest.warns(DataWarning, match="negatives are missing"):
+        found = sl.data.negatives(peaks, path)
+    assert len(found) > 25  # on average, 8 / 9 of the 40 candidates are no peaks
+
+
+def test_an_empty_table_excludes_nothing(genome):
+    peaks, none = random_peaks(3), {"chrom": [], "start": [], "stop": []}
+    expected = sl.data.negatives(peaks, genome, gc_bins=0.1)
+    found = sl.data.negatives(peaks, genome, gc_bins=0.1, exclude=none)
+    assert rows_of(found) == rows_of(expected)

@@ -167,23 +167,32 @@ def simulate(folder: Path, matrix: str, middle: int, shift: tuple[int, int]) -> 
 def test_the_shift_of_atac_is_found_and_completed(had, added, tmp_path: Path):
     files = simulate(tmp_path, TN5, 1, had)
     report = sl.data.pileup(*files, assay="atac", shift="auto")
-    assert (report.found, report.shift, report.result) == (had, added, (4, -4))
+    assert (report.file_shift, report.shift, report.output_shift) == (had, added, (4, -4))
 
 
 @pytest.mark.parametrize(("had", "added"), [((0, 0), (0, 1)), ((0, 1), (0, 0))])
 def test_the_shift_of_dnase_is_found_and_completed(had, added, tmp_path: Path):
     files = simulate(tmp_path, DNASE, 5, had)
     report = sl.data.pileup(*files, assay="dnase", shift="auto")
-    assert (report.found, report.shift) == (had, added)
+    assert (report.file_shift, report.shift) == (had, added)
 
 
 @pytest.mark.parametrize("had", [(4, -5), (4, -4)])
 @pytest.mark.parametrize("shift", ["+4/-5", "+4/-4"])
 def test_a_second_shift_is_refused(had, shift, tmp_path: Path):
     files = simulate(tmp_path, TN5, 1, had)
-    with pytest.raises(ArgumentError, match="shift the ends a second time"):
+    with pytest.raises(ArgumentError, match=r"moves the ends away from \+4/-4"):
         sl.data.pileup(*files, assay="atac", shift=shift)
     assert not files[2].exists()
+
+
+def test_a_shift_in_the_wrong_direction_is_refused(tmp_path: Path):
+    files = simulate(tmp_path, TN5, 1, (0, 0))
+    message = (
+        r"shift -4/\+4 moves the ends away from \+4/-4: the motif shows 0/0; add \+4/-4"
+    )
+    with pytest.raises(ArgumentError, match=message):
+        sl.data.pileup(*files, assay="atac", shift=(-4, 4))
 
 
 def test_a_warning_reports_what_remains_to_be_added(tmp_path: Path):
@@ -196,7 +205,7 @@ def test_an_unclear_motif_is_not_guessed(tmp_path: Path):
     files = simulate(tmp_path, "1 1 1 1 " * 11, 1, (0, 0))
     with pytest.raises(ArgumentError, match="the bias motif is unclear"):
         sl.data.pileup(*files, assay="atac", shift="auto")
-    assert sl.data.pileup(*files, assay="atac").found is None
+    assert sl.data.pileup(*files, assay="atac").file_shift is None
 
 
 @pytest.mark.parametrize(
@@ -210,7 +219,7 @@ def test_an_unclear_motif_is_not_guessed(tmp_path: Path):
         ("chr1\t1\t301\n", "position 300, outside of the 300 bases"),
         ("chr3\t1\t9\n", "the genome has no contig .*chr3"),
         ("chr1\t1\t9\tread\t0\t-\n", "these are reads, not fragments"),
-        ("# nothing\n", "no fragments on contigs"),
+        ("# nothing\n", "f.tsv: no fragment is on a contig of .*g.fa; use the genome"),
     ],
 )
 def test_invalid_files_are_errors_and_nothing_is_written(text, message, genome: Path):
@@ -252,6 +261,14 @@ def test_the_input_is_never_replaced(genome: Path):
     source.write_text("chr1\t1\t9\n")
     with pytest.raises(ArgumentError, match="also an input file"):
         sl.data.pileup(source, genome, source, assay="atac")
+
+
+def test_the_output_is_a_bigwig_file(genome: Path):
+    source = genome.with_name("f.tsv")
+    source.write_text("chr1\t1\t9\n")
+    with pytest.raises(ArgumentError, match=r"the suffix .bw or .bigwig, got .*pp.txt"):
+        sl.data.pileup(source, genome, genome.with_name("pp.txt"), assay="atac")
+    assert sl.data.pileup(source, genome, genome.with_name("p.bigWig"), assay="atac").ends
 
 
 LINE = st.one_of(st.binary(max_size=20), st.just(b"chr1\t1\t9\tx\t2"))

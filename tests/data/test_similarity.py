@@ -136,6 +136,41 @@ def test_kmers_of_several_sequences_do_not_add_up():
     assert not find_similar([sequence], known)[0].any()
 
 
+def test_the_case_of_bases_does_not_change_the_kmers():
+    sequences = random_sequences(20, 50)
+    lower = KmerHashing.choose([it.lower() for it in sequences])
+    assert lower == KmerHashing.choose(sequences)
+
+
+def test_an_exact_copy_shares_all_kmers_that_are_compared(monkeypatch):
+    monkeypatch.setattr("seqloom.data._similarity._MAX_SEQUENCES_PER_KMER", 3)
+    repeat, *others = random_sequences(9, 100)
+    known = [repeat + it for it in others]
+    hashing = KmerHashing.choose(known)
+    sets = KmerSets.of(hashing, known)
+    shares = dict[tuple[int, int], float]()
+    for rows, partners, found in sets.match(sets, 0.25):
+        shares |= dict(zip(zip(rows, partners, strict=True), found, strict=True))
+    assert [shares[row, row] for row in range(8)] == [1] * 8
+
+
+def test_variants_of_one_sequence_are_in_one_group_if_they_are_many(monkeypatch):
+    monkeypatch.setattr("seqloom.data._similarity._MAX_SEQUENCES_PER_KMER", 3)
+    origin = random_sequences(1, 100)[0]
+    variants = [origin[:at] + b"N" + origin[at + 1 :] for at in range(40, 60)]
+    assert len(set(group_homologous(variants))) == 1
+
+
+def test_a_copy_of_a_sequence_without_kmers_is_similar():
+    known = [b"ACGTTG", *random_sequences(5, 50)]
+    assert find_similar([b"ACGTTG", b"ACGTTC"], known)[0].tolist() == [True, False]
+
+
+def test_equal_short_sequences_of_both_strands_are_homologous():
+    groups = group_homologous([b"AACGTTTGCAATC", b"gattgcaaacgtt", b"AACGTTTGCAATG"])
+    assert groups[0] == groups[1] != groups[2]
+
+
 def test_equal_sequences_shorter_than_a_kmer_are_in_one_group():
     groups = group_similar([b"AC", b"GT", b"AC", *random_sequences(5, 50)])
     assert groups[0] == groups[2] != groups[1]

@@ -7,7 +7,7 @@ from seqloom._text import join_first_names
 from seqloom.cli._console import check_not_existing, open_console
 from seqloom.cli._options import INTERVAL_GROUP, OUTPUT_GROUP, Count, Flag
 from seqloom.cli._show import print_json, start_table
-from seqloom.errors import SeenRecordsWarning
+from seqloom.errors import FormatError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,8 +32,9 @@ def check(
     """Find validation intervals that repeat training sequences, and compare both sets.
 
     The command counts validation intervals that overlap training intervals, or whose
-    sequences share at least a quarter of their k-mers with one, on either strand. It also
-    compares G+C content, lengths, unknown bases and classes.
+    sequences are homologous to one on either strand. Homologous sequences share at least
+    three k-mers, and a quarter of the k-mers of the shorter sequence; or they are equal. It
+    also compares G+C content, lengths, unknown bases and classes.
 
     Example: seqloom check train.bed valid.bed --genome hg38.fa --out check.html
 
@@ -49,6 +50,9 @@ def check(
         overwrite: Replace the page if it exists.
         json: Print the results as one JSON object, and all other output to standard error.
         quiet: Print only warnings, errors and requested results.
+
+    Raises:
+        FormatError: With ``strict``, a validation interval repeats a training sequence.
     """
     from seqloom.data import check_leakage
 
@@ -62,14 +66,8 @@ def check(
         _print_report(open_console(), report)
     if out is not None:
         open_console(stderr=json, quiet=quiet).print(f"page   {out}")
-    if strict:
-        _fail_on_leaks(report)
-
-
-def _fail_on_leaks(report: "LeakageReport") -> None:
-    """Raise if a validation interval repeats a training sequence."""
-    if len(report.leaks):
-        raise SeenRecordsWarning("; ".join(report.sentences()))
+    if strict and len(report.leaks):
+        raise FormatError("; ".join(report.sentences()))
 
 
 def _print_report(console: "Console", report: "LeakageReport") -> None:

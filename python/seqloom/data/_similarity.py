@@ -33,13 +33,14 @@ _MAX_COMPARED_KMERS, _MAX_HOMOLOGY_KMERS = 1 << 22, 1 << 23
 # Homologous sequences share at least this number of compared k-mers, because a sequence of
 # few k-mers, such as a masked one, shares one of them by chance.
 MIN_SHARED_KMERS = 3
-# Maximum number of sequences with the same k-mer that are compared.
+# Maximum number of sequences with the same k-mer that are compared: the first ones.
 _MAX_SEQUENCES_PER_KMER = 1000
 _BLOCK_POSITIONS = 1 << 16
 _BLOCK_PAIRS = 1 << 22
 # Sequences with this fraction of bases are DNA or RNA.
 _MIN_BASE_FRACTION = 0.95
 _BASES, _COMPLEMENTS = b"ACGTU", b"TGCAA"
+_COMPLEMENT = bytes.maketrans(b"ACGT", b"TGCA")
 _MASKED_AMINO_ACIDS = b"X*-.?"
 _MULTIPLIER = 0x9E3779B97F4A7C15
 
@@ -57,7 +58,7 @@ class KmerHashing:
         cls, sequences: Sequence[bytes], *, is_homology: bool = False
     ) -> KmerHashing:
         """Detect the alphabet, and choose the k-mers to compare."""
-        counts = Counter(b"".join(sequences[:1000]))
+        counts = Counter(b"".join(sequences[:1000]).upper())
         bases = sum(counts[letter] for letter in _BASES + b"N")
         is_nucleic = bases >= _MIN_BASE_FRACTION * counts.total()
         residues = sum(map(len, sequences))
@@ -144,6 +145,12 @@ def _code_tables(*, is_nucleic: bool) -> tuple[Hashes, Hashes, NDArray[np.bool_]
     return codes, complements, is_known
 
 
+def normalise_strand(sequence: bytes) -> bytes:
+    """Return DNA in upper case, on the strand that is first in the alphabet."""
+    text = sequence.upper().replace(b"U", b"T")
+    return min(text, text.translate(_COMPLEMENT)[::-1])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KmerSets:
     """The compared k-mers of sequences, each once for a sequence, sorted by hash."""
@@ -177,11 +184,13 @@ class KmerSets:
         """Yield rows of these and of known sequences, and the shared fraction of k-mers.
 
         A pair is yielded if it shares at least a fraction of the k-mers of the shorter one,
-        and at least a number of k-mers. The pairs are sorted by rows.
+        and at least a number of k-mers. The pairs are sorted by rows. A k-mer of many known
+        sequences is compared with the first of them; for the others, it does not count.
         """
         first = np.searchsorted(known.hashes, self.hashes)
         sizes = np.searchsorted(known.hashes, self.hashes, "right") - first
         sizes = np.minimum(sizes, _MAX_SEQUENCES_PER_KMER)
+        compared = known.count_compared()
         # All k-mers of a sequence are in the same block.
         pairs = np.bincount(self.rows, sizes, self.counts.size).cumsum()
         blocks = (pairs // _BLOCK_PAIRS).astype(np.int64)[self.rows]
@@ -192,9 +201,18 @@ class KmerSets:
             codes += known.rows[_list_ranges(first[at], sizes[at])]
             codes, shared = np.unique(codes, return_counts=True)
             row, other = np.divmod(codes, max(known.counts.size, 1))
-            share = shared / np.minimum(self.counts[row], known.counts[other])
+            share = shared / np.minimum(self.counts[row], compared[other])
             is_match = (share >= least) & (shared >= min_shared)
             yield row[is_match], other[is_match], share[is_match]
+
+    def count_compared(self) -> Integers:
+        """Return the number of k-mers of each sequence with which others are compared."""
+        places = np.arange(self.hashes.size)
+        is_first = np.ones(places.size, np.bool_)
+        is_first[1:] = self.hashes[1:] != self.hashes[:-1]
+        ranks = places - np.maximum.accumulate(np.where(is_first, places, 0))
+        rows = self.rows[ranks < _MAX_SEQUENCES_PER_KMER]
+        return np.bincount(rows, minlength=self.counts.size)
 
 
 def _list_ranges(starts: Integers, sizes: Integers) -> Integers:
@@ -209,7 +227,9 @@ def find_similar(
 ) -> tuple[NDArray[np.bool_], int]:
     """Return a mask of sequences that are similar to a known sequence, and k."""
     hashing = KmerHashing.choose(known)
-    mask = np.zeros(len(sequences), np.bool_)
+    # Equal sequences may have no k-mers, or only those of many sequences.
+    equal = set(known)
+    mask = np.array([it in equal for it in sequences], np.bool_)
     queries = KmerSets.of(hashing, sequences)
     for rows, _, _ in queries.match(KmerSets.of(hashing, known), MIN_SIMILAR):
         mask[rows] = True
@@ -250,10 +270,11 @@ def group_homologous(
     Each of ``pairs`` is homologous for another reason.
     """
     groups, first_rows = _Groups(len(sequences)), dict[bytes, int]()
-    equal = ((row, first_rows.setdefault(it, row)) for row, it in enumerate(sequences))
+    hashing = KmerHashing.choose(sequences, is_homology=True)
+    texts = map(normalise_strand if hashing.is_nucleic else bytes.upper, sequences)
+    equal = ((row, first_rows.setdefault(it, row)) for row, it in enumerate(texts))
     for row, other in chain(equal, pairs):
         groups.join(row, other)
-    hashing = KmerHashing.choose(sequences, is_homology=True)
     kmers = KmerSets.of(hashing, sequences)
     pairs_of_rows = kmers.match(kmers, MIN_HOMOLOGOUS, min_shared=MIN_SHARED_KMERS)
     for rows, others, _ in pairs_of_rows:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 # The shifts after which the ends on both strands are one base: the middle of the 9 bases
 # between the cuts of Tn5, or the base after the cut of DNase I.
 CONVENTIONS = {"atac": (4, -4), "dnase": (0, 1)}
-_MAX_SHIFT = 8
+_MAX_DISTANCE = 8
 _HALF_WIDTH = 10
-_RADIUS = _MAX_SHIFT + _HALF_WIDTH
+_RADIUS = _MAX_DISTANCE + _HALF_WIDTH
 _MIN_ENDS = 1000
 _MAX_FRAGMENTS = 100_000
 # Motifs of ATAC-seq and DNase-seq data have scores of 0.98 at the right shift, and of at
@@ -46,8 +46,8 @@ def estimate_shift(
     """
     # Neighbouring fragments may have repetitive sequence, such as that of a telomere.
     rows = slice(None, None, max(sample[0].size // _MAX_FRAGMENTS, 1))
-    plus = _count_bases(genome, sample[0][rows], sample[1][rows])
-    minus = _count_bases(genome, sample[0][rows], sample[2][rows] - 1)
+    plus = _find_motif(genome, sample[0][rows], sample[1][rows])
+    minus = _find_motif(genome, sample[0][rows], sample[2][rows] - 1)
     if plus is None or minus is None:
         return None
     is_symmetric = assay == "atac"
@@ -57,11 +57,12 @@ def estimate_shift(
         return None
     row, column = np.argwhere(scores == best)[0].tolist()
     if is_symmetric:
-        return 4 + _MAX_SHIFT - row, column - _MAX_SHIFT - 4
-    return 0, column - _MAX_SHIFT
+        plus_shift, minus_shift = CONVENTIONS["atac"]
+        return plus_shift + _MAX_DISTANCE - row, column - _MAX_DISTANCE + minus_shift
+    return 0, column - _MAX_DISTANCE
 
 
-def _count_bases(genome: Genome, chroms: Integers, places: Integers) -> Motif | None:
+def _find_motif(genome: Genome, chroms: Integers, places: Integers) -> Motif | None:
     """Return how the shares of A, C, G and T around positions differ from their means.
 
     The result is None if they differ no more than those of random positions.
@@ -86,12 +87,12 @@ def _score_distances(plus: Motif, minus: Motif, *, is_symmetric: bool) -> NDArra
     A score is the share of the sum of squares that remains in the mean of the aligned
     motifs: 1 if they are equal.
     """
-    distances = range(-_MAX_SHIFT, _MAX_SHIFT + 1)
+    distances = range(-_MAX_DISTANCE, _MAX_DISTANCE + 1)
     others = [_align(minus, it, is_symmetric=is_symmetric) for it in distances]
     ones = [_align(plus, it, is_symmetric=is_symmetric) for it in distances]
     total = 2 * ((plus**2).sum() + (minus**2).sum())
     if not is_symmetric:
-        ones = ones[_MAX_SHIFT : _MAX_SHIFT + 1]
+        ones = ones[_MAX_DISTANCE : _MAX_DISTANCE + 1]
     return np.array([[((a + b) ** 2).sum() / total for b in others] for a in ones])
 
 

@@ -35,7 +35,7 @@ def open_genome(genome: Any) -> Genome:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearSpans:
-    """Ranges of a genome whose sequences are concatenated; all ranges are not empty."""
+    """Ranges of a genome whose sequences are concatenated; no range is empty."""
 
     starts: Integers
     stops: Integers
@@ -50,15 +50,15 @@ class LinearSpans:
         return cls((real.starts + shifts)[is_inside], (real.stops + shifts)[is_inside])
 
     @classmethod
-    def of_excluded(cls, exclude: Any, genome: Genome) -> LinearSpans:
-        """Read intervals; those on contigs that the genome lacks are ignored."""
+    def of_excluded(cls, exclude: Any, genome: Genome) -> tuple[LinearSpans, int]:
+        """Read intervals; those on contigs that the genome lacks are only counted."""
         none = np.empty(0, np.int64)
         if exclude is None:
-            return cls(none, none)
-        table = read_intervals(exclude)
+            return cls(none, none), 0
+        table = read_intervals(exclude, may_be_empty=True)
         numbers = {name: number for number, name in enumerate(genome.names)}
         chroms = np.array([numbers.get(name, -1) for name in table.chroms], np.int64)
-        if (chroms < 0).all():
+        if chroms.size and (chroms < 0).all():
             names = list(dict.fromkeys(table.chroms))
             raise FormatError(
                 f"exclude: {genome.path} has none of the contigs "
@@ -66,7 +66,7 @@ class LinearSpans:
                 f"{join_first_names(genome.names)}; use the names of the genome"
             )
         spans = Spans(chroms, table.starts, table.stops).take(np.flatnonzero(chroms >= 0))
-        return cls.of(spans, genome.lengths)
+        return cls.of(spans, genome.lengths), int((chroms < 0).sum())
 
     def joined(self, other: LinearSpans) -> LinearSpans:
         """Return the ranges of both."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
+_NO_LIMITS = (-np.inf, np.inf)
+
 
 def filter_intervals(
     intervals: Any,
@@ -54,13 +55,15 @@ def filter_intervals(
     - ``overlap``: it shares a base with a better interval.
 
     ``report`` of the result has the number of intervals in ``input`` and ``output``. It
-    also has the counts of ``dropped`` by rule, and the first ``examples``.
+    also has the counts of ``dropped`` by rule, and the first ``examples``. ``ignored`` is
+    the number of intervals of ``exclude`` on contigs that the genome lacks.
 
     Args:
         intervals: The intervals, as in `IntervalDataset`.
         genome: A FASTA or FASTQ file: plain, bgzip or gzip.
-        exclude: Intervals to avoid, such as the ENCODE blacklist. Intervals on contigs that
-            the genome lacks are ignored; if all are, an error is raised.
+        exclude: Intervals to avoid, such as the ENCODE blacklist; a table may be empty.
+            Intervals on contigs that the genome lacks are ignored; if all are, an error is
+            raised.
         max_unknown: The maximum share of unknown bases.
         width: The length of all intervals; each is centred at its summit or its middle, as
             in `IntervalDataset`. With None, intervals keep their lengths.
@@ -88,7 +91,9 @@ def filter_intervals(
     if width is not None:
         check_integer("width", width, least=1, most=MAX_POSITION)
     as_choice("overlaps", overlaps, ("keep", "drop"))
-    if coverage is None and not (min_coverage is None and max_coverage is None):
+    max_unknown = check_share(max_unknown)
+    limits = _check_limits(min_coverage, max_coverage)
+    if coverage is None and limits != _NO_LIMITS:
         raise ArgumentError(
             "min_coverage and max_coverage need coverage=, the name of a column of numbers"
         )
@@ -96,22 +101,20 @@ def filter_intervals(
     values = np.zeros(len(table)) if coverage is None else _read_numbers(table, coverage)
     spans = compute_spans(table, opened, width)
     reasons = _Reasons(len(table))
-    is_outside = (spans.starts < 0) | (spans.stops > opened.lengths[spans.chroms])
-    reasons.drop("edge", is_outside)
+    reasons.drop("edge", (spans.starts < 0) | (spans.stops > opened.lengths[spans.chroms]))
     linear = LinearSpans.of(spans.take(reasons.rows), opened.lengths)
-    excluded = LinearSpans.of_excluded(exclude, opened)
+    excluded, ignored = LinearSpans.of_excluded(exclude, opened)
     reasons.drop("excluded", excluded.count_overlaps(linear) > 0)
-    share = check_share(max_unknown)
-    reasons.drop("unknown", _has_unknown(spans.take(reasons.rows), opened, share))
-    reasons.drop(
-        "coverage", ~_is_in_range(values[reasons.rows], min_coverage, max_coverage)
-    )
+    reasons.drop("unknown", _has_unknown(spans.take(reasons.rows), opened, max_unknown))
+    is_in_range = (values >= limits[0]) & (values <= limits[1])  # false for a missing value
+    reasons.drop("coverage", ~is_in_range[reasons.rows])
     if overlaps == "drop":
         linear = LinearSpans.of(spans.take(reasons.rows), opened.lengths)
         order = np.argsort(-values[reasons.rows], kind="stable")
         reasons.drop("overlap", _find_overlapping(linear, order))
     return Regions(
-        take_table(table, spans, reasons.rows, width=width), reasons.report(table)
+        take_table(table, spans, reasons.rows, width=width),
+        reasons.report(table) | {"ignored": ignored},
     )
 
 
@@ -185,28 +188,31 @@ def _read_numbers(table: Intervals, name: str) -> NDArray[np.float64]:
     return numbers
 
 
-def _is_in_range(
-    values: NDArray[np.float64], low: float | None, high: float | None
-) -> Mask:
-    """Return which values are not missing, and not below or above the limits."""
-    is_valid = ~np.isnan(values)
-    if low is not None:
-        is_valid &= values >= as_number("min_coverage", low)
-    if high is not None:
-        is_valid &= values <= as_number("max_coverage", high)
-    return is_valid
+def _check_limits(low: float | None, high: float | None) -> tuple[float, float]:
+    """Return the limits of the coverage, which are infinite if not given."""
+    least = -np.inf if low is None else as_number("min_coverage", low)
+    most = np.inf if high is None else as_number("max_coverage", high)
+    if least > most:
+        raise ArgumentError(
+            f"min_coverage must be at most max_coverage, got {low} and {high}"
+        )
+    return least, most
 
 
 def _find_overlapping(linear: LinearSpans, order: Integers) -> Mask:
     """Return which ranges overlap a range that is earlier in the order and remains."""
-    starts, stops = [-1], [0]  # of the remaining ranges, in the order of the genome
+    # A remaining range is stored for each part of the genome that it touches. Parts have
+    # the mean length of the ranges, so that both numbers are small.
+    size = int((linear.stops - linear.starts).sum()) // max(order.size, 1) + 1
+    remaining = dict[int, list[tuple[int, int]]]()
     is_dropped = np.zeros(order.size, np.bool_)
     pairs = zip(linear.starts[order].tolist(), linear.stops[order].tolist(), strict=True)
     for row, (start, stop) in zip(order.tolist(), pairs, strict=True):
-        at = bisect_left(starts, stop)  # the ranges before this index start before `stop`
-        if stops[at - 1] > start:
+        parts = range(start // size, (stop - 1) // size + 1)
+        others = (other for part in parts for other in remaining.get(part, ()))
+        if any(first < stop and last > start for first, last in others):
             is_dropped[row] = True
-        else:
-            starts.insert(at, start)
-            stops.insert(at, stop)
+            continue
+        for part in parts:
+            remaining.setdefault(part, []).append((start, stop))
     return is_dropped

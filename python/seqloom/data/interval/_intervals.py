@@ -63,8 +63,8 @@ class Intervals:
         return FormatError(f"{self.locate(row)}: {message}", path=path, line=line)
 
 
-def read_intervals(intervals: Any) -> Intervals:
-    """Return intervals from one or more files, or from a table in memory."""
+def read_intervals(intervals: Any, *, may_be_empty: bool = False) -> Intervals:
+    """Return intervals from one or more files, or from a table, which may be empty."""
     if isinstance(intervals, Intervals):
         return intervals
     if isinstance(intervals, (str, os.PathLike)):
@@ -72,7 +72,8 @@ def read_intervals(intervals: Any) -> Intervals:
     if isinstance(intervals, (list, tuple)):
         return _join_intervals([_read_file(path) for path in intervals])  # pyright: ignore[reportUnknownVariableType]
     found = _make_intervals("the table of intervals", _read_columns(intervals), [])
-    return _check_intervals(replace(found, index=frame_index(intervals)))
+    found = replace(found, index=frame_index(intervals))
+    return found if may_be_empty and not len(found) else _check_intervals(found)
 
 
 def _read_file(path: Any) -> Intervals:

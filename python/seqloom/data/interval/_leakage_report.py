@@ -34,7 +34,8 @@ class IntervalSummary:
     """The bases, lengths and classes of a set of intervals.
 
     Args:
-        gc: The share of G and C among the known bases of each interval.
+        gc: The share of G and C among the known bases of each interval. NaN if it has none;
+            means and distances leave such intervals out.
         lengths: The number of bases of each interval.
         unknown: The share of bases other than A, C, G, T and U in the set; bases beyond the
             ends of a contig are counted too.
@@ -64,8 +65,8 @@ class IntervalSummary:
         """Return the numbers of the summary for JSON."""
         return {
             "intervals": self.intervals,
-            "mean_gc": float(np.mean(self.gc)),
-            "mean_length": float(np.mean(self.lengths)),
+            "mean_gc": _find_mean(self.gc),
+            "mean_length": _find_mean(self.lengths),
             "unknown": self.unknown,
             "edge": self.edge,
             "overlapping": self.overlapping,
@@ -113,12 +114,15 @@ class LeakageReport:
         return self.leaks["reason"].count("homology")
 
     @property
-    def gc_distance(self) -> float:
-        """The largest difference of the cumulative distributions of G+C content."""
+    def gc_distance(self) -> float | None:
+        """The largest difference of the cumulative distributions of G+C content.
+
+        None if a set has only unknown bases.
+        """
         return _find_distance(self.train.gc, self.valid.gc)
 
     @property
-    def length_distance(self) -> float:
+    def length_distance(self) -> float | None:
         """The largest difference of the cumulative distributions of lengths."""
         return _find_distance(self.train.lengths, self.valid.lengths)
 
@@ -149,7 +153,9 @@ class LeakageReport:
 
     def names(self) -> list[str]:
         """Return the positions of the validation intervals that leak."""
-        columns = (self.leaks[it] for it in ("chrom", "start", "stop") if len(self.leaks))
+        if not len(self.leaks):
+            return []
+        columns = (self.leaks[it] for it in ("chrom", "start", "stop"))
         return [
             f"{chrom}:{start}-{stop}" for chrom, start, stop in zip(*columns, strict=True)
         ]
@@ -162,11 +168,15 @@ class LeakageReport:
             ("overlap within the set", f"{one.overlapping:,}", f"{two.overlapping:,}", ""),
             ("beyond the ends of contigs", f"{one.edge:,}", f"{two.edge:,}", ""),
             ("unknown bases", percent(one.unknown), percent(two.unknown), ""),
-            ("mean G+C", *_format_means(one.gc, two.gc, 100), f"{self.gc_distance:.3f}"),
+            (
+                "mean G+C",
+                *_format_means(one.gc, two.gc, is_share=True),
+                _format_distance(self.gc_distance),
+            ),
             (
                 "mean length",
-                *_format_means(one.lengths, two.lengths, 1),
-                f"{self.length_distance:.3f}",
+                *_format_means(one.lengths, two.lengths, is_share=False),
+                _format_distance(self.length_distance),
             ),
         ]
         columns = ("", "training", "validation", "distance")
@@ -210,15 +220,30 @@ class LeakageReport:
         write_atomic(path, make_page(_make_report(self)))
 
 
-def _format_means(one: NDArray[Any], two: NDArray[Any], scale: int) -> tuple[str, str]:
-    """Format the means of both sets, as percentages if the scale is 100."""
-    unit = " %" if scale != 1 else ""
-    first, second = (f"{scale * float(np.mean(it)):,.1f}{unit}" for it in (one, two))
-    return first, second
+def _find_mean(values: Floats | Integers) -> float | None:
+    """Return the mean of the values that are not NaN; None if there are none."""
+    known = values[~np.isnan(values)]
+    return float(np.mean(known)) if known.size else None
 
 
-def _find_distance(one: NDArray[Any], two: NDArray[Any]) -> float:
-    """Return the Kolmogorov-Smirnov distance of two samples."""
+def _format_means(one: NDArray[Any], two: NDArray[Any], *, is_share: bool) -> list[str]:
+    """Format the means of both sets, as percentages if they are shares."""
+    means = [_find_mean(it) for it in (one, two)]
+    texts = [
+        None if it is None else percent(it) if is_share else f"{it:,.1f}" for it in means
+    ]
+    return [it or "unknown" for it in texts]
+
+
+def _format_distance(distance: float | None) -> str:
+    return "unknown" if distance is None else f"{distance:.3f}"
+
+
+def _find_distance(one: NDArray[Any], two: NDArray[Any]) -> float | None:
+    """Return the Kolmogorov-Smirnov distance of two samples, without NaN."""
+    one, two = (it[~np.isnan(it)] for it in (one, two))
+    if not (one.size and two.size):
+        return None
     values = np.concatenate([one, two])
     first, second = (
         np.searchsorted(np.sort(it), values, "right") / it.size for it in (one, two)
@@ -242,12 +267,12 @@ def _make_report(check: LeakageReport) -> Report:
             title="Both sets",
             note=_DISTANCE_NOTE,
             drawings=[
-                _plot_histogram(name, one, two)
-                for name, one, two in (
-                    ("G+C content", check.train.gc, check.valid.gc),
-                    ("length", check.train.lengths, check.valid.lengths),
+                _plot_histogram(name, one, two, is_share=is_share)
+                for name, one, two, is_share in (
+                    ("G+C content", check.train.gc, check.valid.gc, True),
+                    ("length", check.train.lengths, check.valid.lengths, False),
                 )
-                if np.ptp(np.concatenate([one, two]))
+                if np.unique(np.concatenate([one, two])).size > 1
             ],
             table=tables[0],
         )
@@ -261,22 +286,25 @@ def _make_report(check: LeakageReport) -> Report:
         tiles=(
             Tile("overlapping", f"{check.overlapping:,}"),
             Tile("homologous", f"{check.homologous:,}"),
-            Tile("G+C distance", f"{check.gc_distance:.3f}"),
+            Tile("G+C distance", _format_distance(check.gc_distance)),
         ),
         sections=sections,
         tables=tables[1:],
     )
 
 
-def _plot_histogram(name: str, one: NDArray[Any], two: NDArray[Any]) -> Plot:
+def _plot_histogram(
+    name: str, one: NDArray[Any], two: NDArray[Any], *, is_share: bool
+) -> Plot:
     """Plot the distributions of both sets."""
-    edges = np.histogram_bin_edges(np.concatenate([one, two]), _HISTOGRAM_BINS)
+    values = np.concatenate([one, two])
+    edges = np.histogram_bin_edges(values[~np.isnan(values)], _HISTOGRAM_BINS)
     middles = (edges[:-1] + edges[1:]) / 2
     traces = [
         Trace(title, middles, np.histogram(it, edges)[0] / it.size)
         for title, it in (("training", one), ("validation", two))
     ]
-    scale = "share" if name == "G+C content" else "linear"
+    scale = "share" if is_share else "linear"
     return Plot(
         name, traces, x_label=name, y_label="intervals", x_scale=scale, y_scale="share"
     )

@@ -62,12 +62,14 @@ def negatives(
     ``ratio`` times the number of peaks.
 
     Negatives are on the contigs of the peaks. They overlap neither peaks (with their own or
-    the new width) nor excluded intervals nor each other. The same seed gives the same
-    negatives.
+    the new width) nor excluded intervals nor each other. Candidates start at distances of
+    an eighth of the width, or more in large genomes; between peaks that leave fewer free
+    starts, there may be none. The same seed gives the same negatives.
 
     ``report`` of the result has these counts: the ``peaks``, those among them with
     ``unknown`` bases (which have no negatives), the negatives that are ``wanted`` and
-    ``missing``, and ``missing_by_gc``, the missing ones of each bin.
+    ``missing``, and ``missing_by_gc``, the missing ones of each bin. ``ignored`` is the
+    number of intervals of ``exclude`` on contigs that the genome lacks.
 
     Args:
         peaks: The intervals, as in `IntervalDataset`.
@@ -77,8 +79,9 @@ def negatives(
         width: The length of all negatives. The G+C content of a peak is computed from this
             number of bases around its summit or its middle. By default, the length of the
             peaks is used, which must then be equal.
-        exclude: Intervals to avoid, such as the ENCODE blacklist. Intervals on contigs that
-            the genome lacks are ignored; if all are, an error is raised.
+        exclude: Intervals to avoid, such as the ENCODE blacklist; a table may be empty.
+            Intervals on contigs that the genome lacks are ignored; if all are, an error is
+            raised.
         max_unknown: The maximum share of bases other than A, C, G, T and U.
         seed: Seed of the random choice.
 
@@ -91,7 +94,8 @@ def negatives(
         ArgumentError: An argument is out of range, or peaks have different lengths.
 
     Warns:
-        DataWarning: In a bin, the genome has too few intervals.
+        DataWarning: In a bin, the genome has too few intervals. Or peaks have too many
+            unknown bases.
 
     Examples:
         >>> from pathlib import Path
@@ -106,15 +110,20 @@ def negatives(
     bins = _GcBins.of(gc_bins, _check_width(table, width), max_unknown)
     key = Key(as_seed(seed)).fold("negatives")
     spans = compute_spans(table, opened, bins.width)
-    blocked = LinearSpans.of_excluded(exclude, opened)
+    blocked, ignored = LinearSpans.of_excluded(exclude, opened)
     for it in (spans, compute_spans(table, opened, None)):
         blocked = blocked.joined(LinearSpans.of(it, opened.lengths))
     candidates, of_peaks = _count_candidates(opened, spans, bins, key=key)
     wanted = _count_wanted(of_peaks[of_peaks >= 0], bins, ratio)
-    chosen = candidates.outside(blocked).choose(wanted, key)
-    report = {"peaks": len(table), "unknown": int((of_peaks < 0).sum())}
-    report |= _count_missing(wanted, chosen.bins, bins)
-    return Regions(chosen.table(opened), report)
+    candidates = candidates.outside(blocked).choose(wanted, key)
+    report = {
+        "peaks": len(table),
+        "unknown": _count_unknown(of_peaks, max_unknown),
+        "ignored": ignored,
+    }
+    return Regions(
+        candidates.table(opened), report | _count_missing(wanted, candidates.bins, bins)
+    )
 
 
 def _check_width(table: Intervals, width: int | None) -> int:
@@ -135,6 +144,18 @@ def _count_wanted(of_peaks: Integers, bins: _GcBins, ratio: float) -> Integers:
     counts = np.bincount(of_peaks, minlength=bins.count)
     # Rounding the cumulative sum gives the right total for any number of bins.
     return np.diff(np.round(np.cumsum(counts) * ratio).astype(np.int64), prepend=0)
+
+
+def _count_unknown(of_peaks: Integers, max_unknown: float) -> int:
+    """Count the peaks without a bin, and warn of them."""
+    unknown = int((of_peaks < 0).sum())
+    if unknown:
+        warn_user(
+            f"{unknown:,} of {of_peaks.size:,} peaks have too many unknown bases "
+            f"(max_unknown is {max_unknown}), so they have no negatives; remove these "
+            "peaks, or raise max_unknown"
+        )
+    return unknown
 
 
 def _count_missing(wanted: Integers, chosen: Integers, bins: _GcBins) -> dict[str, Any]:
@@ -166,8 +187,11 @@ def _count_candidates(
     for chrom in chroms:
         rows = np.flatnonzero(spans.chroms == chrom)
         rows = rows[np.argsort(spans.starts[rows], kind="stable")]
-        first = int(key.fold(chrom).bits(1)[0]) % step
-        starts = np.arange(first, int(genome.lengths[chrom]) - bins.width + 1, step)
+        end = int(genome.lengths[chrom]) - bins.width + 1
+        # A contig with fewer starts than the step still has one candidate.
+        starts = np.arange(
+            int(key.fold(chrom).bits(1)[0]) % max(min(step, end), 1), end, step
+        )
         ranges = (starts, starts + bins.width), (real.starts[rows], real.stops[rows])
         counts, of_rows = count_ranges(genome, chrom, *ranges)
         of_peaks[rows] = bins.find(*of_rows)

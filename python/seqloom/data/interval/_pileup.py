@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _SAMPLE_SIZE = 2_000_000
 _MAX_SHIFT = 1000
+_SUFFIXES = (".bw", ".bigwig")
 _SHIFT_COUNT = 2
 
 
@@ -39,23 +40,23 @@ class PileupReport:
         outside: The number of ends outside of their contigs, which were left out.
         absent: The number of fragments on each contig that the genome lacks, which were
             left out.
-        found: The shifts that the plus and the minus ends have in the file, as estimated
-            from the bias motif. None if the motif is unclear.
+        file_shift: The shifts that the plus and the minus ends have in the file, as
+            estimated from the bias motif. None if the motif is unclear.
         shift: The shifts that were added to them.
         paths: The files that were written.
 
     Examples:
         >>> report = PileupReport(
-        ...     fragments=5, absent={}, found=(4, -5), shift=(0, 1), paths=("a.bw",)
+        ...     fragments=5, absent={}, file_shift=(4, -5), shift=(0, 1), paths=("a.bw",)
         ... )
-        >>> report.result, report.ends
+        >>> report.output_shift, report.ends
         ((4, -4), 10)
     """
 
     fragments: int
     outside: int = 0
     absent: dict[str, int]
-    found: Shift | None
+    file_shift: Shift | None
     shift: Shift
     paths: tuple[str, ...]
 
@@ -65,20 +66,20 @@ class PileupReport:
         return 2 * self.fragments - self.outside
 
     @property
-    def result(self) -> Shift | None:
+    def output_shift(self) -> Shift | None:
         """The shifts of the ends in the output; None if the motif is unclear."""
-        return None if self.found is None else _add(self.found, self.shift)
+        return None if self.file_shift is None else _add(self.file_shift, self.shift)
 
     def sentences(self) -> list[str]:
         """Describe the counts and the shifts."""
         fragments = format_count(self.fragments, "fragments")
         shifts = "the bias motif is unclear, so the shift of the ends is unknown"
-        if self.found is not None:
-            shifts = f"the bias motif shows ends with the shift {_spell(self.found)}"
+        if self.file_shift is not None:
+            shifts = f"the bias motif shows ends with the shift {_spell(self.file_shift)}"
         sentences = [f"{fragments}, {self.ends:,} ends counted", shifts]
         added = f"added {_spell(self.shift)}"
-        if self.result is not None:
-            added += f", which gives {_spell(self.result)}"
+        if self.output_shift is not None:
+            added += f", which gives {_spell(self.output_shift)}"
         sentences.append(added)
         if self.outside:
             sentences.append(
@@ -126,7 +127,7 @@ def pileup(
         fragments: A text file with the columns contig, start, stop, and optionally barcode
             and count: plain, gzip or bgzip. The lines of each contig must be together.
         genome: The genome of the fragments, a FASTA file: plain, bgzip or gzip.
-        out: The bigWig file to write.
+        out: The bigWig file to write, with the suffix ``.bw`` or ``.bigwig``.
         assay: The enzyme is Tn5 (``"atac"``) or DNase I (``"dnase"``).
         shift: The numbers that remain to be added to the plus and the minus ends, as a pair
             or a text such as ``"+4/-4"``. With ``"auto"``, they are estimated.
@@ -141,9 +142,9 @@ def pileup(
 
     Raises:
         ArgumentError: An argument is invalid. Or ``shift`` moves the ends away from the
-            middle of the sites, because they were shifted before. Or ``shift`` is
-            ``"auto"`` and the motif is unclear.
-        FormatError: A line is invalid, or the lines of a contig are not together.
+            middle of the sites. Or ``shift`` is ``"auto"`` and the motif is unclear.
+        FormatError: A line is invalid, or the lines of a contig are not together. Or no
+            fragment is on a contig of the genome.
         FileError: A file cannot be read or written.
 
     Warns:
@@ -168,30 +169,29 @@ def pileup(
     given, opened = _parse_shift(shift), open_genome(genome)
     source = str(as_path("fragments", fragments).expanduser())
     contigs = _list_contigs(opened)
-    sample = _native.FragmentFile(source, contigs, (0, 0), *rules).sample(_SAMPLE_SIZE)
-    found = estimate_shift(assay, opened, sample)
-    added = _choose_shift(given, found, assay)
-    file = _native.FragmentFile(source, contigs, added, *rules)
     paths = list_paths(
         as_path("out", out).expanduser(), strands=as_bool("strands", strands)
     )
-    if any(is_same_file(it, other) for it in paths for other in (source, opened.path)):
-        raise ArgumentError(f"out is also an input file: {out}; pass another path")
-    _write(file, paths, contigs)
+    _check_paths(paths, (source, opened.path))
+    sample = _native.FragmentFile(source, contigs, (0, 0), *rules).sample(_SAMPLE_SIZE)
+    file_shift = estimate_shift(assay, opened, sample)
+    added = _choose_shift(given, file_shift, assay)
+    file = _native.FragmentFile(source, contigs, added, *rules)
+    _write(file, paths, contigs, inputs=(source, opened.path))
     counts = file.tally
     report = PileupReport(
         fragments=counts[0],
         outside=counts[1],
         absent=dict(counts[2]),
-        found=found,
+        file_shift=file_shift,
         shift=added,
         paths=paths,
     )
-    if report.result not in {None, CONVENTIONS[assay]}:
+    if file_shift is not None and report.output_shift != CONVENTIONS[assay]:
         warn_user(
-            f"the ends in {paths[0]} have the shift {_spell(report.result)}, so those of "
-            f'both strands are not at one base; shift="auto" (--shift auto) adds '
-            f"{_spell(_find_remaining(found, assay))} to the ends of the file"
+            f"the ends in {paths[0]} have the shift {_spell(_add(file_shift, added))}, so "
+            'those of both strands are not at one base; shift="auto" (--shift auto) adds '
+            f"{_spell(_find_remaining(file_shift, assay))} to the ends of the file"
         )
     return report
 
@@ -231,8 +231,20 @@ def list_paths(out: Path, *, strands: bool) -> tuple[str, ...]:
     return tuple(str(out.with_suffix(f".{it}{out.suffix}")) for it in ("plus", "minus"))
 
 
+def _check_paths(paths: tuple[str, ...], inputs: tuple[str, ...]) -> None:
+    """Raise if the files to write are input files, or their suffix is of another format."""
+    for path in paths:
+        if any(is_same_file(path, it) for it in inputs):
+            raise ArgumentError(f"out is also an input file: {path}; pass another path")
+        if not path.lower().endswith(_SUFFIXES):
+            raise ArgumentError(
+                f"out must be a bigWig file with the suffix {' or '.join(_SUFFIXES)}, got "
+                f"{path}"
+            )
+
+
 def _choose_shift(given: Shift | None, found: Shift | None, assay: str) -> Shift:
-    """Return the shift to add; raise if the ends were shifted before."""
+    """Return the shift to add; raise if it moves the ends away from the aim."""
     if given is None:
         if found is None:
             raise ArgumentError(
@@ -246,31 +258,34 @@ def _choose_shift(given: Shift | None, found: Shift | None, assay: str) -> Shift
     aims = zip(found, given, CONVENTIONS[assay], strict=True)
     if any(abs(old + new - aim) > abs(old - aim) for old, new, aim in aims):
         raise ArgumentError(
-            f"shift {_spell(given)} would shift the ends a second time: the bias motif "
-            f"shows that they have the shift {_spell(found)}, and "
-            f"{_spell(_find_remaining(found, assay))} remains to be added; pass that, or "
+            f"shift {_spell(given)} moves the ends away from {_spell(CONVENTIONS[assay])}: "
+            f"the motif shows {_spell(found)}; add "
+            f"{_spell(_find_remaining(found, assay))}, or pass "
             'shift="auto" (--shift auto)'
         )
     return given
 
 
-def _find_remaining(found: Shift | None, assay: str) -> Shift:
+def _find_remaining(found: Shift, assay: str) -> Shift:
     """Return what remains to be added to ends with a shift."""
-    plus, minus = found or (0, 0)
-    return _add(CONVENTIONS[assay], (-plus, -minus))
+    return _add(CONVENTIONS[assay], (-found[0], -found[1]))
 
 
 def _add(one: Shift, other: Shift) -> Shift:
     return one[0] + other[0], one[1] + other[1]
 
 
-def _spell(shift: Shift | None) -> str:
+def _spell(shift: Shift) -> str:
     """Spell a shift, such as +4/-5."""
-    return "/".join(f"{it:+}" if it else "0" for it in shift or ())
+    return "/".join(f"{it:+}" if it else "0" for it in shift)
 
 
 def _write(
-    file: _native.FragmentFile, paths: tuple[str, ...], contigs: list[tuple[str, int]]
+    file: _native.FragmentFile,
+    paths: tuple[str, ...],
+    contigs: list[tuple[str, int]],
+    *,
+    inputs: tuple[str, str],
 ) -> None:
     """Write the counts of all contigs."""
     with ExitStack() as stack:
@@ -280,4 +295,8 @@ def _write(
             for writer, (starts, stops, values) in zip(writers, counts[1], strict=True):
                 writer.write(name, starts, stops=stops, values=values)
         if not file.tally[0]:
-            raise FormatError("the file has no fragments on contigs of the genome")
+            raise FormatError(
+                f"{inputs[0]}: no fragment is on a contig of {inputs[1]}; use the genome "
+                "of the fragments",
+                path=inputs[0],
+            )

@@ -10,6 +10,7 @@ import numpy as np
 from seqloom._files import write_atomic
 from seqloom._text import format_count, join_first_names, printable
 from seqloom.data.interval._intervals import STRAND_SIGNS
+from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     import os
@@ -40,6 +41,9 @@ class Regions:
         table: The columns: ``chrom``, ``start``, ``stop`` and others.
         report: The counts.
 
+    Raises:
+        ArgumentError: The table has no columns, or columns of different lengths.
+
     Examples:
         >>> regions = Regions({"chrom": ["chr1"], "start": [5], "stop": [9]}, {})
         >>> regions.columns, regions["stop"], len(regions)
@@ -48,6 +52,16 @@ class Regions:
 
     table: Mapping[str, list[Any]]
     report: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        sizes = {name: len(column) for name, column in self.table.items()}
+        if not sizes:
+            raise ArgumentError("table must have the columns of the intervals, got none")
+        if len(set(sizes.values())) > 1:
+            counts = ", ".join(f"{size:,} in {name!r}" for name, size in sizes.items())
+            raise ArgumentError(
+                f"the columns of table must have equal numbers of values, got {counts}"
+            )
 
     @property
     def columns(self) -> list[str]:
