@@ -253,6 +253,18 @@ def test_a_url_is_not_a_path() -> None:
         sl.io.open_tracks("https://x.org/a.bw")
 
 
+def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.bw").write_bytes(b"")
+    with pytest.raises(FormatError, match="the file is empty; expected a bigWig"):
+        sl.io.open_tracks(tmp_path / "a.bw")
+
+
+def test_a_bigwig_file_without_values_is_read(tmp_path: Path) -> None:
+    with pyBigWig.open(str(tmp_path / "a.bw"), "w") as file:
+        file.addHeader([("chr1", 50)])
+    assert np.isnan(sl.io.open_tracks(tmp_path / "a.bw").values("chr1", 0, 50)).all()
+
+
 def read_all(path: Path) -> None:
     tracks = sl.io.open_tracks(path)
     for name in tracks.contigs:

@@ -49,6 +49,10 @@ impl BigWig {
         let mut head = Vec::new();
         let read = opened.by_ref().take(4).read_to_end(&mut head);
         read.map_err(to_error)?;
+        if head.is_empty() {
+            let message = "the file is empty; expected a bigWig or bedGraph file";
+            return Err(Error::format(path, Fault::of_file(message)));
+        }
         let number = ByteOrder { is_big: false }.u32(&head, 0);
         if number == BIGBED_MAGIC || number.swap_bytes() == BIGBED_MAGIC {
             let message =

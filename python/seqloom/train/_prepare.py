@@ -240,7 +240,9 @@ def _make_network(model: Config | Module, settings: FitSettings) -> Module:
 def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
     """Return the task of a training set; raise if the labels do not suit it."""
     if train.task is None or (train.labels is None and train.task != Profile.name):
-        raise LabelError("the training set has no labels; pass labels= to its dataset")
+        raise LabelError(
+            "the training set has no labels; pass labels= (or tracks=) to its dataset"
+        )
     if task not in {"auto", train.task}:
         raise LabelError(
             f"the labels were read for the task {train.task}, not {task}; "

@@ -71,13 +71,10 @@ def main():
     )
     torch.save(model.state_dict(), FOLDER / "chrombpnet.pt")
     arrays["chrom_profile"], arrays["chrom_counts"] = model(x)
-    np.savez_compressed(
-        FOLDER / "expected.npz",
-        **{
-            name: np.asarray(torch.as_tensor(array).detach())
-            for name, array in arrays.items()
-        },
-    )
+    expected: dict[str, Any] = {
+        name: np.asarray(torch.as_tensor(array).detach()) for name, array in arrays.items()
+    }
+    np.savez_compressed(FOLDER / "expected.npz", **expected)
 
 
 main()
