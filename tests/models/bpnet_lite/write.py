@@ -34,6 +34,13 @@ def write_chrombpnet(path, *, layers, prefix):
             group.create_dataset("bias:0", data=bias)
 
 
+def _save_arrays(arrays, torch):
+    expected: Any = {
+        name: np.asarray(torch.as_tensor(array).detach()) for name, array in arrays.items()
+    }
+    np.savez_compressed(FOLDER / "expected.npz", **expected)
+
+
 def main():
     """Write all files of the folder."""
     lite: Any = import_module("bpnetlite")
@@ -71,10 +78,7 @@ def main():
     )
     torch.save(model.state_dict(), FOLDER / "chrombpnet.pt")
     arrays["chrom_profile"], arrays["chrom_counts"] = model(x)
-    expected: dict[str, Any] = {
-        name: np.asarray(torch.as_tensor(array).detach()) for name, array in arrays.items()
-    }
-    np.savez_compressed(FOLDER / "expected.npz", **expected)
+    _save_arrays(arrays, torch)
 
 
 main()
