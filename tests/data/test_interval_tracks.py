@@ -200,3 +200,13 @@ def test_by_default_a_base_without_a_value_is_an_error(genome, tmp_path) -> None
     data = sl.data.IntervalDataset(genome, table, tracks=tmp_path / "a.bedgraph")
     with pytest.raises(FormatError, match="position 5 of chr1 has no value"):
         data.batch([0])
+
+
+def test_homology_keeps_intervals_together_that_overlap_after_jitter(genome) -> None:
+    starts = list(range(0, 2800, 120))
+    table = {"chrom": ["chr1"] * len(starts), "start": starts}
+    table["stop"] = [start + 100 for start in starts]
+    apart = sl.data.IntervalDataset(genome, table, jitter=20, edge="pad")
+    near = sl.data.IntervalDataset(genome, table, jitter=21, edge="pad")
+    assert len(set(apart.group("homology"))) == len(starts)
+    assert len(set(near.group("homology"))) == 1

@@ -143,10 +143,10 @@ def split(
             longer sequences in which at least half of its k-mers occur, on either
             strand of DNA or RNA. The k-mers are 12-mers of DNA and RNA, and 6-mers of
             proteins. With ``"homology"``, two sequences that share a quarter of the k-mers
-            of the shorter one are in one group, and so are overlapping intervals; then
-            `check_leakage` finds no leak. All records of a group are in the same subset, so
-            subset sizes only approximate the fractions. A record without a group raises an
-            error.
+            of the shorter one are in one group, and so are intervals that overlap, also
+            after jitter; then `check_leakage` finds no leak. All records of a group are in
+            the same subset, so subset sizes only approximate the fractions. A record
+            without a group raises an error.
         seed: Seed of the random split.
 
     Returns:

@@ -277,13 +277,21 @@ def compute_metrics(trained: Trained, data: Examples, scores: Scores) -> dict[st
 def check_labels(trained: Trained, data: Examples) -> None:
     """Raise if a dataset has no labels, or its task or classes differ from the model's."""
     check_encoder(trained, data)
+    is_profile = trained.task.name == Profile.name
     if data.labels is None and data.task != Profile.name:
-        raise LabelError("the dataset has no labels to compare with; pass labels= to it")
+        what = "tracks" if is_profile else "labels"
+        raise LabelError(f"the dataset has no {what} to compare with; pass {what}= to it")
     check_label_values(data)
     if data.task != trained.task.name:
         raise LabelError(
             f"the model's task is {trained.task.name}, but the labels were read for "
             f"{data.task}; give the dataset Labels(..., task={trained.task.name!r})"
+        )
+    if tuple(data.classes) != trained.classes and is_profile:
+        raise LabelError(
+            f"the model's tracks are {', '.join(trained.classes)}, the dataset's "
+            f"{', '.join(data.classes)}; name them in the dataset, as in "
+            f'tracks={{"{trained.classes[0]}": path}}'
         )
     if tuple(data.classes) != trained.classes:
         raise LabelError(

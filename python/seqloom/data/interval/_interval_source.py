@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,7 +127,10 @@ class IntervalSource(Source):
         """Return a column of the intervals, or groups of sequences, without jitter."""
         del labels
         if name in SEQUENCE_GROUPS and name not in self.intervals.columns:
-            linear = LinearSpans.of(self.spans.take(rows), self._genome.lengths)
+            spans = self.spans.take(rows)
+            # Jitter moves the sequences of one of two sets towards the other.
+            reached = replace(spans, starts=np.maximum(spans.starts - self.jitter, 0))
+            linear = LinearSpans.of(reached, self._genome.lengths)
             return group_by_sequence(self, rows, name, pairs=linear.list_overlaps())
         columns = {
             **self.intervals.columns,
