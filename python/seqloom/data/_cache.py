@@ -45,12 +45,10 @@ def cached(
 ) -> Dataset:
     """Cache encoded items, or sequences before augmentation, in memory-mapped files.
 
-    A dataset with augmentation caches its sequences; other datasets cache encoded items.
-    The cache key is computed from the content of the dataset and the settings of the
-    encoder. Several processes can use the cache at once; incomplete entries are computed
-    again.
-
-    The tracks of an `IntervalDataset` are cached too, with four bytes for each value.
+    A dataset with augmentation or tracks caches its sequences; other datasets cache encoded
+    items. Tracks are cached too, with four bytes for each value. The cache key is computed
+    from the content of the dataset and the settings of the encoder. Several processes can
+    use the cache at once; incomplete entries are computed again.
 
     Args:
         dataset: A dataset of sequences; for a subset, the whole dataset is cached.
@@ -116,10 +114,12 @@ class CachedSource(Source):
         self.counts_letters, self.has_ordinals = source.counts_letters, source.has_ordinals
         self._source, self._rows, self._encoder = source, rows, dataset.encoder
         self._fingerprint, self._folder = dataset.fingerprint(), folder
-        self._is_encoded = _is_encoded(dataset)
         self._target_shapes = {
             name: it.shape[1:] for name, it in self._read_targets(rows[:1]).items()
         }
+        # Sequences need a fraction of the memory of encoded items, and are quickly encoded
+        # in comparison with reading tracks.
+        self._is_encoded = _is_encoded(dataset) and not self._target_shapes
         _ = self._mapped_arrays
 
     def __getstate__(self) -> dict[str, Any]:
@@ -158,8 +158,7 @@ class CachedSource(Source):
             items = split_batch(batch, self._encoder)
             arrays = [item["inputs"].reshape(-1) for item in items]
             sizes = np.array([array.size for array in arrays], np.int64)
-            chunk = {"inputs": np.concatenate(arrays), "lengths": sizes}
-            yield chunk | {name: batch[name].reshape(-1) for name in self._target_shapes}
+            yield {"inputs": np.concatenate(arrays), "lengths": sizes}
 
     def _checked_arrays(self) -> Arrays:
         """Return the arrays; raise if their files were truncated."""
