@@ -616,9 +616,11 @@ EXCLUDED_FILES = {
 
 def test_no_loading_function_unpickles_or_evaluates_code():
     root = Path(sl.__file__).parent
+    # A method has the name eval, and an error message names the second call.
+    safe = re.compile(r"def eval\(|torch\.save\(torch\.load\('old\.pt'")
     found = {
         str(path.relative_to(root))
         for path in root.rglob("*.py")
-        if UNSAFE_CALL_PATTERN.search(path.read_text("utf-8").replace("def eval(", ""))
+        if UNSAFE_CALL_PATTERN.search(safe.sub("", path.read_text("utf-8")))
     }
     assert found <= EXCLUDED_FILES

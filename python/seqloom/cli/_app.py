@@ -53,7 +53,7 @@ COMMANDS = {
     ),
     "pileup": (
         "_pileup",
-        "Count the ends of ATAC-seq or DNase-seq fragments, and write a bigWig file.",
+        "Count the ends of fragments at each base, and write them as a bigWig file.",
     ),
     "embed": ("_embed", "Compute embeddings of protein sequences with ESM-2."),
     "bed": ("_bed", "Inspect, convert and subset PLINK genotypes (.bed, .fam, .bim)."),

@@ -123,6 +123,8 @@ def IntervalDataset(
         [('chr1:0-4(+)', b'AACC'), ('chr1:2-6(-)', b'CCGG')]
     """
     check_encoder(encoder)
+    if tracks is None and missing != "error":
+        old["missing"] = missing  # of labels
     labels = Labels.of(labels, DEFAULTS, old, maker=IntervalDataset)
     check_label_options(labels)
     check_integer("jitter", jitter, most=MAX_POSITION)
