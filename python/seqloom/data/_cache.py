@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from functools import cached_property
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -92,6 +93,16 @@ def cached(
     return data if dataset is whole else data.select(dataset.indices)
 
 
+def _read_ahead(read: Callable[[], Iterator[Arrays]]) -> Iterator[Arrays]:
+    """Yield chunks; a thread reads the next chunk while the caller writes a chunk."""
+    chunks = read()
+    with ThreadPoolExecutor(1, "seqloom-cache") as pool:
+        pending = pool.submit(next, chunks, None)
+        while (chunk := pending.result()) is not None:
+            pending = pool.submit(next, chunks, None)
+            yield chunk
+
+
 def _is_encoded(dataset: Dataset) -> bool:
     """Return True if encoded items can be cached, False if only sequences can."""
     encoder = dataset.encoder
@@ -130,6 +141,8 @@ class CachedSource(Source):
     def _mapped_arrays(self) -> Arrays:
         """Memory-mapped arrays of the cache; missing files are written first."""
         name, make = f"{_CACHE_VERSION} {self._fingerprint}", self._iterate_letters
+        if self.supports_threads:
+            make = partial(_read_ahead, make)
         if self._is_encoded:
             name, make = f"{name}{self._encoder.to_json()}", self._encoded_items
         key = hashlib.blake2b(name.encode(), digest_size=16)
