@@ -14,10 +14,10 @@ networks of SpliceAI are those of its package, with random sequences and genes. 
 like BPNet has random weights, 64 channels, 8 dilated layers and windows of
 {_effects.BPNET_WIDTH:,} bases. Whole passes read both alleles of each variant. Times of
 effects are the shortest of {_effects.ROUNDS} rounds. SpliceAI ran once, while other
-programs ran. The mode fast=True computes only what changes; it is also forced for short jobs. The
-mode fast=False ran once. Computing only what changes saves at most a factor of 1.8 for an
-isolated variant of the network like BPNet. For its maps of 1,000 bases, the factor is at
-most 4.6.
+programs ran. The mode fast=True computes only what changes; it is also forced for short
+jobs. The mode fast=False ran once. Computing only what changes saves at most a factor
+of 1.8 for an isolated variant of the network like BPNet. For its maps of 1,000 bases,
+the factor is at most 4.6.
 """
 
 
