@@ -98,6 +98,7 @@ def test_shuffled_sequence_has_no_leak(tmp_path):
     one, two = (intervals_of(*it) for it in (("chr1", first), ("chr2", second)))
     report = sl.data.check_leakage(table_of(one), table_of(two), genome)
     assert (report.overlapping, report.homologous) == (0, 0)
+    assert report.gc_distance is not None
     assert report.gc_distance < 0.1
 
 
