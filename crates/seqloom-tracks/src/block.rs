@@ -99,8 +99,7 @@ impl BlockBuffer {
             return Err(damage(offset, "a block is shorter than its header"));
         };
         self.contig = order.u32(bytes, 0);
-        let (mut start, step) = (order.u32(bytes, 4), order.u32(bytes, 12));
-        let span = order.u32(bytes, 16);
+        let [mut start, step, span] = [4, 12, 16].map(|at| order.u32(bytes, at));
         let count = usize::from(order.u16(bytes, 22));
         let item_bytes = match kind {
             1 => 12,
@@ -120,9 +119,7 @@ impl BlockBuffer {
             return Err(damage(offset, message));
         }
         let entries = &mut self.entries;
-        entries.starts.clear();
-        entries.stops.clear();
-        entries.values.clear();
+        entries.clear();
         for item in items.chunks_exact(item_bytes).take(count) {
             match kind {
                 1 => entries.push(order.u32(item, 0), order.u32(item, 4), order.f32(item, 8)),

@@ -28,6 +28,12 @@ pub struct Entries {
 }
 
 impl Entries {
+    pub(crate) fn clear(&mut self) {
+        self.starts.clear();
+        self.stops.clear();
+        self.values.clear();
+    }
+
     pub(crate) fn push(&mut self, start: u32, stop: u32, value: f32) {
         self.starts.push(start);
         self.stops.push(stop);
