@@ -46,9 +46,10 @@ from seqloom.infer import (
     predict_tracks,
 )
 from seqloom.infer._exported import find_exported, reject_exported
-from seqloom.infer._predict_tracks import TRACK_SUFFIXES, list_track_paths
+from seqloom.infer._predict_tracks import list_track_paths
 from seqloom.infer._score_bar import score_bar
 from seqloom.infer._scores import find_table_format
+from seqloom.io._track_writer import TRACK_SUFFIXES
 from seqloom.models import Trained, load
 
 

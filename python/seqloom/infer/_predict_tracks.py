@@ -17,6 +17,7 @@ from seqloom.infer._exported import reject_exported
 from seqloom.infer._predict import find_builtin_model, predict
 from seqloom.infer._scores import compute_exact_scores
 from seqloom.io import TrackWriter
+from seqloom.io._track_writer import TRACK_SUFFIXES
 from seqloom.models import Profile
 from seqloom.models._ensemble import list_members
 from seqloom.models._trained import config_of
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from seqloom.models import Trained
 
     Integers = NDArray[np.int64]
-
-TRACK_SUFFIXES = (".bw", ".bigwig")
 
 
 def predict_tracks(

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 from seqloom._arguments import as_bool, as_choice, as_integer, as_path, is_list
 from seqloom._threads import count_threads, limit_blas
 from seqloom.data.interval._intervals import MAX_POSITION, read_intervals
-from seqloom.data.interval._spans import EDGE_CHOICES, Genome
+from seqloom.data.interval._spans import EDGE_CHOICES, open_genome
 from seqloom.data.variant._alleles import MISMATCH_CHOICES
 from seqloom.data.variant._variant_input import VariantInput
 from seqloom.errors import ArgumentError
@@ -165,7 +165,7 @@ def variant_effects(
         within=None if within is None else as_integer("within", within, least=0),
         indels=indels,
     )
-    scorer = AlleleScorer(networks, _open_genome(genome), settings)
+    scorer = AlleleScorer(networks, open_genome(genome), settings)
     rules = EffectsRules(
         genes=None if genes is None else read_intervals(genes),
         regions=None if regions is None else read_intervals(regions),
@@ -192,11 +192,6 @@ def _write(job: EffectsJob, target: Path | TextIOBase, on_batch: OnBatch | None)
     ):
         for part in _report(job.run(store), job, on_batch):
             write(part)
-
-
-def _open_genome(genome: Any) -> Genome:
-    path = as_path("genome", genome, expected="the path of a FASTA file")
-    return Genome(str(path.expanduser()))
 
 
 def _check_out(out: Any, source: str | None) -> None:

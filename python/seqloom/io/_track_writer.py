@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _MAX_LENGTH = 1 << 32
+TRACK_SUFFIXES = (".bw", ".bigwig")
 
 
 class TrackWriter:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_path
 from seqloom._text import join_first_names
 from seqloom._threads import count_threads
 from seqloom.data.interval._intervals import read_intervals
@@ -25,12 +24,6 @@ if TYPE_CHECKING:
 _BLOCK_BASES = 1 << 18
 _WORD_BASES = 64
 _LOW_WORD = np.uint64(0xFFFFFFFF)
-
-
-def open_genome(genome: Any) -> Genome:
-    """Open the genome at a path."""
-    path = as_path("genome", genome, expected="the path of a FASTA or FASTQ file")
-    return Genome(str(path.expanduser()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +61,7 @@ class LinearSpans:
         spans = Spans(chroms, table.starts, table.stops).take(np.flatnonzero(chroms >= 0))
         return cls.of(spans, genome.lengths), int((chroms < 0).sum())
 
-    def joined(self, other: LinearSpans) -> LinearSpans:
+    def join(self, other: LinearSpans) -> LinearSpans:
         """Return the ranges of both."""
         starts, stops = (self.starts, other.starts), (self.stops, other.stops)
         return LinearSpans(np.concatenate(starts), np.concatenate(stops))

@@ -9,10 +9,10 @@ import numpy as np
 from seqloom._arguments import as_choice, as_number, quote
 from seqloom._text import MAX_EXAMPLES, parse_decimal
 from seqloom.data._position import check_integer
-from seqloom.data.interval._composition import LinearSpans, count_bases, open_genome
+from seqloom.data.interval._composition import LinearSpans, count_bases
 from seqloom.data.interval._intervals import MAX_POSITION, read_intervals
 from seqloom.data.interval._regions import Regions, take_table
-from seqloom.data.interval._spans import compute_spans
+from seqloom.data.interval._spans import compute_spans, open_genome
 from seqloom.data.label._labels import MISSING_TEXTS, is_missing
 from seqloom.data.label._table import format_column_names, suggest_name
 from seqloom.errors import ArgumentError

@@ -16,12 +16,12 @@ from seqloom.data._similarity import (
     KmerSets,
     normalise_strand,
 )
-from seqloom.data.interval._composition import LinearSpans, count_bases, open_genome
+from seqloom.data.interval._composition import LinearSpans, count_bases
 from seqloom.data.interval._filter import find_column
 from seqloom.data.interval._intervals import MAX_POSITION, read_intervals
 from seqloom.data.interval._leakage_report import IntervalSummary, LeakageReport
 from seqloom.data.interval._regions import Regions, take_table
-from seqloom.data.interval._spans import apply_edge_rule, compute_spans
+from seqloom.data.interval._spans import apply_edge_rule, compute_spans, open_genome
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:

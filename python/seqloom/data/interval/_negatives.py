@@ -12,15 +12,11 @@ from seqloom._arguments import as_number, as_seed
 from seqloom._key import Key
 from seqloom._warning import warn_user
 from seqloom.data._position import check_integer, permuted_positions
-from seqloom.data.interval._composition import (
-    LinearSpans,
-    count_ranges,
-    open_genome,
-)
+from seqloom.data.interval._composition import LinearSpans, count_ranges
 from seqloom.data.interval._filter import check_share
 from seqloom.data.interval._intervals import MAX_POSITION, read_intervals
 from seqloom.data.interval._regions import Regions
-from seqloom.data.interval._spans import compute_spans
+from seqloom.data.interval._spans import compute_spans, open_genome
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -112,7 +108,7 @@ def negatives(
     spans = compute_spans(table, opened, bins.width)
     blocked, ignored = LinearSpans.of_excluded(exclude, opened)
     for it in (spans, compute_spans(table, opened, None)):
-        blocked = blocked.joined(LinearSpans.of(it, opened.lengths))
+        blocked = blocked.join(LinearSpans.of(it, opened.lengths))
     candidates, of_peaks = _count_candidates(opened, spans, bins, key=key)
     wanted = _count_wanted(of_peaks[of_peaks >= 0], bins, ratio)
     candidates = candidates.outside(blocked).choose(wanted, key)

@@ -12,10 +12,11 @@ from seqloom._rust import _native
 from seqloom._text import format_count, join_first_names
 from seqloom._warning import warn_user
 from seqloom.data.interval._bias_motif import CONVENTIONS, estimate_shift
-from seqloom.data.interval._composition import open_genome
+from seqloom.data.interval._spans import open_genome
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io import TrackWriter
 from seqloom.io._settings import is_same_file
+from seqloom.io._track_writer import TRACK_SUFFIXES
 
 if TYPE_CHECKING:
     import os
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _SAMPLE_SIZE = 2_000_000
 _MAX_SHIFT = 1000
-_SUFFIXES = (".bw", ".bigwig")
 _SHIFT_COUNT = 2
 
 
@@ -236,10 +236,10 @@ def _check_paths(paths: tuple[str, ...], inputs: tuple[str, ...]) -> None:
     for path in paths:
         if any(is_same_file(path, it) for it in inputs):
             raise ArgumentError(f"out is also an input file: {path}; pass another path")
-        if not path.lower().endswith(_SUFFIXES):
+        if not path.lower().endswith(TRACK_SUFFIXES):
             raise ArgumentError(
-                f"out must be a bigWig file with the suffix {' or '.join(_SUFFIXES)}, got "
-                f"{path}"
+                f"out must be a bigWig file with the suffix "
+                f"{' or '.join(TRACK_SUFFIXES)}, got {path}"
             )
 
 

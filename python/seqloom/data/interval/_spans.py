@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._arguments import as_path
 from seqloom._text import contig_aliases, join_first_names
 from seqloom.data._paths import open_index
 from seqloom.errors import ArgumentError
@@ -185,3 +186,9 @@ class Genome:
         """Return a hash of the file at the time of indexing."""
         content = (self._index.content, len(self._index), self._index.letters)
         return hashlib.blake2b(repr(content).encode(), digest_size=16).digest()
+
+
+def open_genome(genome: Any) -> Genome:
+    """Open the genome at a path."""
+    path = as_path("genome", genome, expected="the path of a FASTA or FASTQ file")
+    return Genome(str(path.expanduser()))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from seqloom._arguments import as_bool, as_choice, as_path, quote
+from seqloom._arguments import as_bool, as_choice, quote
 from seqloom._ragged import Ragged
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import check_encoder
@@ -17,7 +17,7 @@ from seqloom.data._source import Fetched, FetchOptions, Source
 from seqloom.data.interval._interval_labels import label_intervals
 from seqloom.data.interval._interval_source import choose_alphabet, reverse_complement
 from seqloom.data.interval._intervals import MAX_POSITION, Intervals
-from seqloom.data.interval._spans import EDGE_CHOICES, Genome
+from seqloom.data.interval._spans import EDGE_CHOICES, open_genome
 from seqloom.data.label._labels import DEFAULTS, LabelColumn, Labels
 from seqloom.data.variant._alleles import MISMATCH_CHOICES, AlleleTable, variant_windows
 from seqloom.data.variant._variant_rows import VariantRows
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from seqloom.data._encoder import Encoder
     from seqloom.data._source import Rows
+    from seqloom.data.interval._spans import Genome
 
 _ALLELES = ("reference", "alternative")
 _STRANDS = ("+", "-")
@@ -119,8 +120,7 @@ def VariantDataset(
     as_choice("edge", edge, EDGE_CHOICES)
     as_choice("on_mismatch", on_mismatch, MISMATCH_CHOICES)
     as_bool("split_mnps", split_mnps)
-    path = as_path("genome", genome, expected="the path of a FASTA file").expanduser()
-    fasta = Genome(str(path))
+    fasta = open_genome(genome)
     left = width // 2 - shift
     variant_rows = VariantRows.read(
         variants, fasta, on_mismatch=on_mismatch, split_mnps=split_mnps
