@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import seqloom as sl
-from seqloom.data.interval._composition import BaseCounts, count_bases, open_genome
-from seqloom.data.interval._spans import Spans
+from seqloom.data.interval._composition import BaseCounts, count_bases
+from seqloom.data.interval._spans import Spans, open_genome
 from seqloom.errors import ArgumentError, FormatError
 
 needs_bedtools = pytest.mark.skipif(not shutil.which("bedtools"), reason="no bedtools")

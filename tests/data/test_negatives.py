@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import seqloom as sl
-from seqloom.data.interval._composition import count_ranges, open_genome
+from seqloom.data.interval._composition import count_ranges
+from seqloom.data.interval._spans import open_genome
 from seqloom.errors import ArgumentError, DataWarning
 
 needs_bedtools = pytest.mark.skipif(not shutil.which("bedtools"), reason="no bedtools")
